@@ -1,0 +1,1 @@
+"""What users touch: the two faces of each thing, side by side."""

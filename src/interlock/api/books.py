@@ -1,0 +1,51 @@
+"""Who holds what in this process: a book for each thread, a book for each task.
+
+Threads are told apart by thread-local storage and tasks by the task object itself, never by
+a number: numbers are used again, and a new thread would inherit a dead one's locks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Generic, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
+
+from .lines import Key
+
+H = TypeVar("H")
+Book: TypeAlias = dict[Key, H]
+
+
+class ThreadBooks(threading.local, Generic[H]):
+    """The book of the running thread; it goes when the thread goes."""
+
+    def __init__(self) -> None:
+        self._book: Book[H] = {}
+
+    def mine(self) -> Book[H]:
+        return self._book
+
+    def keys(self) -> set[Key]:
+        """What this thread holds."""
+        return set(self._book)
+
+
+class TaskBooks(Generic[H]):
+    """The book of the running task; it goes when the task goes."""
+
+    def __init__(self) -> None:
+        self._books: WeakKeyDictionary[asyncio.Task[object], Book[H]] = WeakKeyDictionary()
+
+    def mine(self) -> Book[H]:
+        task = asyncio.current_task()
+        if task is None:
+            raise RuntimeError("an asyncio lock needs a running task")
+        book = self._books.get(task)
+        if book is None:
+            book = self._books[task] = {}
+        return book
+
+    def keys(self) -> set[Key]:
+        """What any task holds."""
+        return {key for book in self._books.values() for key in book}

@@ -1,0 +1,264 @@
+"""A hold: what the user has while holding.  All state of an acquisition lives here."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..drive import now
+from ..errors import LockLost, NotHeld
+from ..events import Lost, Renewed
+from ..model import Grant, Terms, validity
+from ..recipes.keep import NEVER
+from ..stores import LockStore
+from .lines import Key
+
+if TYPE_CHECKING:
+    from .session import AsyncSession, BaseSession, Session
+
+log = logging.getLogger("interlock.hold")
+
+#: Called once when a hold is lost, in the keeper's thread or task; it must be quick.
+OnLost: TypeAlias = Callable[[Any], object]
+
+FORKED = "this process is a fork of the holder, and holds nothing itself"
+
+
+def guard(lease: float) -> float:
+    """How long before its validity ends a silent lease is reported lost."""
+    return min(max(0.05, 0.05 * lease), lease / 4)
+
+
+class BaseHold:
+    """What both worlds share: the facts of a grant, and whether it still stands."""
+
+    __slots__ = (
+        "__weakref__",
+        "_book",
+        "_callbacks",
+        "_cause",
+        "_client",
+        "_generation",
+        "acquired",
+        "depth",
+        "grant",
+        "kept",
+        "key",
+        "lease",
+        "lost_at",
+        "max_at",
+        "name",
+        "outer",
+        "owner",
+        "renew_at",
+        "store",
+        "token",
+        "until",
+    )
+
+    def __init__(
+        self,
+        client: BaseSession[Any],
+        store: LockStore,
+        key: Key,
+        grant: Grant,
+        terms: Terms,
+        book: dict[Key, Any],
+    ) -> None:
+        self._client, self._generation = client, client.generation
+        self.store, self.key, self._book, self.grant = store, key, book, grant
+        self.name, self.owner, self.token = grant.name, grant.owner, grant.token
+        self.lease, self.kept = terms.lease, terms.renew
+        self.max_at = NEVER if terms.max_hold is None else grant.asked + terms.max_hold
+        self.acquired, self.depth = grant.asked, 1
+        # A lost hold may stand below ours until its block is left.
+        self.outer: BaseHold | None = book.get(key)
+        book[key] = self
+        self._cause: str | None = None
+        self._callbacks: list[OnLost] | None = None
+        self._stand(grant.asked)
+
+    def _stand(self, asked: float) -> None:
+        self.until = validity(asked, self.lease)
+        self.lost_at = self.until - guard(self.lease)
+        due = asked + self.lease / 3
+        self.renew_at = due if self.kept and due < self.max_at else NEVER
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lease is over.  Computed from the clock at every read."""
+        return self.loss is not None
+
+    @property
+    def loss(self) -> str | None:
+        """Why the lease is over, in words; None while it stands."""
+        if self._cause is not None:
+            return self._cause
+        if self._generation != self._client.generation:
+            return FORKED
+        if now() >= self.until:
+            return "its validity has passed on this machine's clock"
+        return None
+
+    @property
+    def expires_in(self) -> float:
+        """Seconds for which the lease may still be trusted without another renewal."""
+        return 0.0 if self.lost else max(0.0, self.until - now())
+
+    def ensure(self) -> None:
+        """Raise LockLost unless the lease stands at this very moment.  No round trip."""
+        if (cause := self.loss) is not None:
+            raise self.lost_error(cause)
+
+    def on_lost(self, callback: OnLost) -> None:
+        """Call `callback(hold)` once if the lock is lost; at once if it already is."""
+        if self._cause is not None:
+            callback(self)
+        elif self._callbacks is None:
+            self._callbacks = [callback]
+        else:
+            self._callbacks.append(callback)
+
+    def lost_error(self, cause: str) -> LockLost:
+        return LockLost(self.name, self.token, now() - self.acquired, cause)
+
+    def renewed(self, asked: float) -> None:
+        """The store has set the lease anew, in answer to a question of `asked`."""
+        self._stand(asked)
+        if self._client.observer is not None:
+            self._client.tell(Renewed(self.name, self.owner, self.token, self.until))
+
+    def lose(self, cause: str) -> None:
+        """The lease is over and the rota has let go of us: tell everybody."""
+        self._cause = cause
+        log.error("%s", self.lost_error(cause))
+        self._client.lines.leave(self.key)
+        self._client.tell(Lost(self.name, self.owner, self.token, cause))
+        for callback in self._callbacks or ():
+            self._client.guarded(callback, self)
+
+    def reenter(self) -> None:
+        """Hold once more, in the same thread or task.  No round trip."""
+        self.ensure()
+        self.depth += 1
+
+    def leaves(self) -> bool:
+        """Count one release; True when it is the last."""
+        if self._generation != self._client.generation:
+            raise NotHeld(self.name, self.owner, f"here: {FORKED}")
+        if self.depth == 0:
+            raise NotHeld(self.name, self.owner, "any longer: this hold was released before")
+        self.depth -= 1
+        return self.depth == 0
+
+    def forget(self) -> None:
+        """Strike this hold out of its thread's or task's book."""
+        top = self._book.get(self.key)
+        if top is self:
+            if self.outer is None:
+                del self._book[self.key]
+            else:
+                self._book[self.key] = self.outer
+        elif top is not None and top.outer is self:
+            top.outer = self.outer
+
+    @property
+    def inherited(self) -> bool:
+        """Whether this process got the hold by forking, and so must not touch it."""
+        return self._generation != self._client.generation
+
+    def __repr__(self) -> str:
+        if self.depth == 0:
+            state = "released"
+        elif (cause := self.loss) is not None:
+            state = f"lost: {cause}"
+        else:
+            state = f"held, {self.expires_in:.3g} s left"
+        kind = type(self).__name__
+        return f"<{kind} {self.key[0]} {self.name!r} token={self.token} {state}>"
+
+
+class Hold(BaseHold):
+    """A lock held by a thread."""
+
+    __slots__ = ()
+    _client: Session
+
+    def release(self) -> None:
+        """Give the lock back; the last of several releases talks to the store.
+
+        Raises LockLost when the lease had ended before, NotHeld when it was released.
+        Cost: one round trip.
+        """
+        self._client.run(self._client.give(self))
+
+    def __enter__(self) -> Hold:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._client.run(self._client.leave(self, error))
+
+
+class AsyncHold(BaseHold):
+    """A lock held by a task."""
+
+    __slots__ = ("_blocks", "_cancelled", "_task")
+    _client: AsyncSession
+
+    def __init__(self, *facts: Any) -> None:
+        super().__init__(*facts)
+        self._task: asyncio.Task[Any] | None = None
+        self._blocks: list[int] = []
+        self._cancelled = False
+
+    async def release(self) -> None:
+        """Give the lock back; the last of several releases talks to the store.
+
+        Raises LockLost when the lease had ended before, NotHeld when it was released.
+        Cost: one round trip.
+        """
+        await self._client.run(self._client.give(self))
+
+    async def __aenter__(self) -> AsyncHold:
+        self._task = asyncio.current_task()
+        assert self._task is not None
+        self._blocks.append(self._task.cancelling())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        lost = self._own_cancellation(error)
+        try:
+            await self._client.run(self._client.leave(self, lost or error))
+        finally:
+            if lost is not None:
+                raise lost from error
+
+    def lose(self, cause: str) -> None:
+        """The lease is over: tell everybody, and cancel the block that relies on it."""
+        super().lose(cause)
+        if self._blocks and self._task is not None and not self._task.done():
+            self._cancelled = True
+            self._task.cancel(f"lock {self.name!r} was lost")
+
+    def _own_cancellation(self, error: BaseException | None) -> LockLost | None:
+        """LockLost, if the cancellation that ends this block is the one of `lose`."""
+        cancelling = self._blocks.pop()
+        if not self._cancelled or self._task is None:
+            return None
+        self._cancelled = False
+        if self._task.uncancel() > cancelling or not isinstance(error, asyncio.CancelledError):
+            return None
+        return self.lost_error(self._cause or "lost")

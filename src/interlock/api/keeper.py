@@ -1,0 +1,163 @@
+"""The keeper: the one inhabitant of the background, one for each client.
+
+It runs the recipe `keep`; here is only its thread, or its task, and how it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+from typing import Any
+
+from ..drive import arun, now, run
+from ..errors import StoreError
+from ..model import Grant, Holder
+from ..recipes.keep import Kept, Rota, keep
+from ..recipes.lock import release
+from ..steps import Steps, Wakes
+from ..stores import AsyncLink, Directory, Link
+
+log = logging.getLogger("interlock.keeper")
+
+#: Seconds that closing may spend on giving back what is still held.
+FAREWELL = 1.0
+
+
+class BaseKeeper:
+    """What both worlds share."""
+
+    def __init__(self, rota: Rota, link: Any, directory: Directory, introduction: Holder) -> None:
+        self.rota, self.link = rota, link
+        self._directory, self._introduction = directory, introduction
+        self._wakes: Wakes = link.local()
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        if not self.running():
+            self.start()
+        self._wakes.wake()
+
+    def watch(self, hold: Kept) -> None:
+        """Keep a hold from now on."""
+        if self.rota.add(hold):
+            self._wakes.wake()
+        if not self.running():
+            self.start()
+
+    def running(self) -> bool:
+        raise NotImplementedError
+
+    def start(self) -> None:
+        raise NotImplementedError
+
+    def round(self) -> Steps[None]:
+        """Keep every lease of the client, and now and then say who we are."""
+        return keep(self.rota, self._wakes, now, self._introduce)
+
+    def _introduce(self) -> Steps[float]:
+        try:
+            return (yield from self._directory.introduce(self._introduction, now() + 1.0))
+        except StoreError as failure:
+            log.debug("could not introduce this process: %s", failure)
+            return 10.0
+
+    def farewell(self, until: float) -> Steps[None]:
+        """Give back everything that is still held, as far as time allows."""
+        for hold in self.rota.holds():
+            if now() >= until or not self.rota.drop(hold):
+                continue
+            try:
+                yield from release(hold.store, _as_grant(hold), until)
+            except StoreError as failure:
+                log.debug("could not release %r at the end: %s", hold.name, failure)
+
+
+def _as_grant(hold: Kept) -> Grant:
+    return Grant(hold.name, hold.owner, 0, 0.0, 0.0, doubted=True)
+
+
+class Keeper(BaseKeeper):
+    """A thread that keeps the leases of a client."""
+
+    link: Link
+    _thread: threading.Thread | None = None
+    _starting: threading.Lock
+
+    def __init__(self, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._starting, self._pid = threading.Lock(), os.getpid()
+
+    def running(self) -> bool:
+        return self._thread is not None
+
+    def start(self) -> None:
+        with self._starting:
+            if self._thread is None and not self.rota.closed:
+                self._thread = threading.Thread(
+                    target=self._main, name="interlock-keeper", daemon=True
+                )
+                self._thread.start()
+
+    def _main(self) -> None:
+        while not self.rota.closed:
+            try:
+                run(self.round(), self.link)
+            except Exception:
+                if not self.rota.closed:
+                    log.exception("the keeper stumbled, and goes on")
+                    self.link.park(None, now() + 0.1)
+
+    def shut(self, link: Link) -> None:
+        """Release what is held and end; also run by the interpreter's exit."""
+        if self._pid != os.getpid():
+            return  # a forked child inherits nothing, not even the end
+        self.rota.closed = True
+        self._wakes.wake()
+        try:
+            run(self.farewell(now() + FAREWELL), link)
+        finally:
+            link.close()
+
+
+class AsyncKeeper(BaseKeeper):
+    """A task that keeps the leases of a client."""
+
+    link: AsyncLink
+    _task: asyncio.Task[None] | None = None
+
+    def running(self) -> bool:
+        return self._task is not None and not self._task.done()
+
+    def start(self) -> None:
+        if not self.rota.closed:
+            self._task = asyncio.create_task(self._main(), name="interlock-keeper")
+
+    async def _main(self) -> None:
+        try:
+            while not self.rota.closed:
+                await self._round()
+        finally:
+            # The loop is closing, or the client: nothing may stay behind.
+            await self._farewell()
+
+    async def _round(self) -> None:
+        try:
+            await arun(self.round(), self.link)
+        except Exception:
+            if not self.rota.closed:
+                log.exception("the keeper stumbled, and goes on")
+                await self.link.park(None, now() + 0.1)
+
+    async def _farewell(self) -> None:
+        self.rota.closed = True
+        await arun(self.farewell(now() + FAREWELL), self.link)
+
+    async def shut(self) -> None:
+        """Release what is held and end."""
+        self.rota.closed = True
+        self._wakes.wake()
+        if self._task is not None and not self._task.done():
+            await asyncio.wait((self._task,))
+        await self._farewell()

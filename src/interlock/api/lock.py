@@ -1,0 +1,239 @@
+"""The lock and the mutex: two faces over one description and the same steps."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any, Final, Generic, Literal, TypeVar, overload
+
+from ..drive import now
+from ..errors import AcquireTimeout, NotHeld
+from ..model import Seconds, Terms, checked_timeout
+from ..recipes.lock import ANSWER
+from ..steps import Steps
+from ..stores import LockStore
+from .hold import AsyncHold, BaseHold, Hold
+from .session import AsyncSession, BaseSession, Session
+
+H = TypeVar("H", bound=BaseHold)
+
+
+class _Own:
+    """Stands for the timeout that the lock was made with."""
+
+    def __repr__(self) -> str:
+        return "the lock's own"
+
+
+OWN: Final = _Own()
+
+
+class BaseLock(Generic[H]):
+    """A description of a lock and the client to ask; it has no state of its own."""
+
+    __slots__ = ("_key", "_timeout", "client", "store", "terms")
+
+    def __init__(
+        self,
+        client: BaseSession[H],
+        store: LockStore,
+        name: str,
+        terms: Terms,
+        timeout: Seconds | None,
+    ) -> None:
+        self.client, self.store, self.terms = client, store, terms
+        self._key = (store.kind, name)
+        self._timeout = checked_timeout(timeout)
+
+    @property
+    def name(self) -> str:
+        """What the user calls this lock."""
+        return self._key[1]
+
+    def _take(self) -> Steps[H]:
+        return self.client.take(self.store, self._key, self.terms, self._timeout, False)
+
+    def _acquire(self, blocking: bool, timeout: Seconds | _Own | None) -> Steps[H | None]:
+        if not blocking:
+            return (yield from self._try())
+        wait = self._timeout if isinstance(timeout, _Own) else checked_timeout(timeout)
+        return (yield from self.client.take(self.store, self._key, self.terms, wait, False))
+
+    def _try(self) -> Steps[H | None]:
+        try:
+            return (yield from self.client.take(self.store, self._key, self.terms, 0.0, True))
+        except AcquireTimeout:
+            return None
+
+    def _locked(self) -> Steps[bool]:
+        info = yield from self.store.look(self.name, now() + ANSWER)
+        return info is not None
+
+    def _held(self) -> H | None:
+        """The hold of the running thread or task; None in a fork that never took it."""
+        hold = self.client.books.mine().get(self._key)
+        if hold is None and self._key not in self.client.inherited:
+            raise NotHeld(self.name)
+        return hold
+
+    def _mine(self) -> H:
+        hold = self._held()
+        if hold is None:
+            raise NotHeld(self.name, why="here: this process is a fork of the holder")
+        return hold
+
+    def __repr__(self) -> str:
+        hold = None
+        try:
+            hold = self.client.books.mine().get(self._key)
+        except RuntimeError:
+            pass  # outside of any task nobody holds anything
+        state = f" {hold!r}" if hold is not None else ""
+        store = self.client.backend.label
+        return f"<{type(self).__name__} {self.store.kind} {self.name!r} on {store}{state}>"
+
+
+class Lock(BaseLock[Hold]):
+    """A lock for threads.  One object may be shared by all of them."""
+
+    __slots__ = ()
+    client: Session
+
+    @overload
+    def acquire(
+        self, blocking: Literal[True] = True, timeout: Seconds | _Own | None = OWN
+    ) -> Hold: ...
+    @overload
+    def acquire(self, blocking: bool, timeout: Seconds | _Own | None = OWN) -> Hold | None: ...
+    def acquire(self, blocking: bool = True, timeout: Seconds | _Own | None = OWN) -> Hold | None:
+        """Take the lock and return its hold; None only when not blocking and busy.
+
+        Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit).
+        If interrupted: nothing is left in the store.
+        Cost: none when re-entering; one round trip when free.
+        """
+        return self.client.run(self._acquire(blocking, timeout))
+
+    def attempt(self) -> Attempt:
+        """Try once, as a context manager: `with lock.attempt() as hold`, None when busy.
+
+        Cost: one round trip, and one more to release.
+        """
+        return Attempt(self)
+
+    def release(self) -> None:
+        """Give back what the running thread or task holds; the last one of several counts.
+
+        Raises NotHeld when it holds nothing, LockLost when the lease had ended before.
+        Cost: one round trip.
+        """
+        self.client.run(self.client.give(self._mine()))
+
+    def locked(self) -> bool:
+        """Whether anybody holds it right now.  Cost: one round trip."""
+        return self.client.run(self._locked())
+
+    def __enter__(self) -> Hold:
+        return self.client.run(self._take())
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if (hold := self._held()) is not None:
+            hold.__exit__(kind, error, trace)
+
+
+class AsyncLock(BaseLock[AsyncHold]):
+    """A lock for tasks.  One object may be shared by all of them."""
+
+    __slots__ = ()
+    client: AsyncSession
+
+    @overload
+    async def acquire(
+        self, blocking: Literal[True] = True, timeout: Seconds | _Own | None = OWN
+    ) -> AsyncHold: ...
+    @overload
+    async def acquire(
+        self, blocking: bool, timeout: Seconds | _Own | None = OWN
+    ) -> AsyncHold | None: ...
+    async def acquire(
+        self, blocking: bool = True, timeout: Seconds | _Own | None = OWN
+    ) -> AsyncHold | None:
+        """Take the lock and return its hold; None only when not blocking and busy.
+
+        Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit).
+        If interrupted: nothing is left in the store.
+        Cost: none when re-entering; one round trip when free.
+        """
+        return await self.client.run(self._acquire(blocking, timeout))
+
+    def attempt(self) -> AsyncAttempt:
+        """Try once, as a context manager: `with lock.attempt() as hold`, None when busy.
+
+        Cost: one round trip, and one more to release.
+        """
+        return AsyncAttempt(self)
+
+    async def release(self) -> None:
+        """Give back what the running thread or task holds; the last one of several counts.
+
+        Raises NotHeld when it holds nothing, LockLost when the lease had ended before.
+        Cost: one round trip.
+        """
+        await self.client.run(self.client.give(self._mine()))
+
+    async def locked(self) -> bool:
+        """Whether anybody holds it right now.  Cost: one round trip."""
+        return await self.client.run(self._locked())
+
+    async def __aenter__(self) -> AsyncHold:
+        hold = await self.client.run(self._take())
+        return await hold.__aenter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if (hold := self._held()) is not None:
+            await hold.__aexit__(kind, error, trace)
+
+
+class Attempt:
+    """One try at a lock, for a `with` statement."""
+
+    __slots__ = ("_hold", "_lock")
+
+    def __init__(self, lock: Lock) -> None:
+        self._lock = lock
+        self._hold: Hold | None = None
+
+    def __enter__(self) -> Hold | None:
+        self._hold = self._lock.acquire(blocking=False)
+        return self._hold
+
+    def __exit__(self, *exit: Any) -> None:
+        if self._hold is not None:
+            self._hold.__exit__(*exit)
+
+
+class AsyncAttempt:
+    """One try at a lock, for an `async with` statement."""
+
+    __slots__ = ("_hold", "_lock")
+
+    def __init__(self, lock: AsyncLock) -> None:
+        self._lock = lock
+        self._hold: AsyncHold | None = None
+
+    async def __aenter__(self) -> AsyncHold | None:
+        self._hold = await self._lock.acquire(blocking=False)
+        return None if self._hold is None else await self._hold.__aenter__()
+
+    async def __aexit__(self, *exit: Any) -> None:
+        if self._hold is not None:
+            await self._hold.__aexit__(*exit)

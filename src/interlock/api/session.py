@@ -1,0 +1,278 @@
+"""What a client remembers: one identity towards one store, shared by a process.
+
+Everything an acquisition needs besides the algorithm is here: who we are, who stands in
+line, who holds what, the rota and its keeper.  `BaseSession` holds the steps; the two worlds
+below it differ in how they run them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import os
+import random
+import secrets
+import socket
+import sys
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+from ..drive import arun, now, run
+from ..errors import LockLost, OutcomeUnknown, StoreError, StoreUnavailable
+from ..events import Event, Granted, Observer, Released
+from ..model import Holder, Terms
+from ..recipes.keep import Owed, Rota
+from ..recipes.lock import WITHDRAWAL, Seeking, acquire, give_up, release
+from ..steps import Steps
+from ..stores import AsyncLink, Backend, Link, LockStore
+from .books import TaskBooks, ThreadBooks
+from .hold import AsyncHold, BaseHold, Hold
+from .keeper import AsyncKeeper, Keeper
+from .lines import Key, Lines, stand
+
+log = logging.getLogger("interlock.session")
+
+H = TypeVar("H", bound=BaseHold)
+R = TypeVar("R")
+
+#: Seconds for which a release may wait for the store's answer.
+RELEASE = 5.0
+
+_sessions: weakref.WeakSet[BaseSession[Any]] = weakref.WeakSet()
+
+
+def new_identity() -> str:
+    """A random UUID of version 8: Java's are of version 4, so the two never mix."""
+    bits = secrets.randbits(128) & ~(0xF << 76) & ~(0x3 << 62)
+    return str(uuid.UUID(int=bits | 8 << 76 | 2 << 62))
+
+
+def introduction(identity: str) -> Holder:
+    """Who this process is, for others to read."""
+    program = os.path.basename(sys.argv[0]) if sys.argv and sys.argv[0] else "python"
+    return Holder(identity, socket.gethostname(), os.getpid(), program, time.time())
+
+
+class BaseSession(Generic[H]):
+    """What both worlds share."""
+
+    books: ThreadBooks[H] | TaskBooks[H]
+    keeper: Keeper | AsyncKeeper
+    link: Link | AsyncLink
+    hold_class: type[H]
+
+    def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
+        self.backend, self.observer = backend, observer
+        self.generation = 0
+        #: What a forked child may walk out of without having walked in.
+        self.inherited: set[Key] = set()
+        self._begin()
+        _sessions.add(self)
+
+    def _begin(self) -> None:
+        """Start with a fresh identity and nothing held: at birth, and after a fork."""
+        self.identity = new_identity()
+        self._numbers = itertools.count(1)
+        self.lines = Lines()
+        self.rota = Rota(threading.Lock())
+
+    # --- the steps of an acquisition ---------------------------------------------------
+
+    def take(
+        self, store: LockStore, key: Key, terms: Terms, timeout: float, trial: bool
+    ) -> Steps[H]:
+        """Take a lock for the running thread or task."""
+        book = self.books.mine()
+        if store.reentrant and (held := book.get(key)) is not None:
+            held.reenter()
+            return held
+        seeking = self._seek(store, key[1], terms, timeout, trial)
+        if not self.lines.enter(key):
+            wakes = self.link.local
+            if not (yield from stand(self.lines, key, wakes, seeking.deadline, now)):
+                raise (yield from give_up(seeking, None))
+        grant = None
+        try:
+            grant = yield from acquire(seeking)
+            return self._enter(self.hold_class(self, store, key, grant, terms, book), seeking)
+        except BaseException:
+            if grant is not None:
+                # Interrupted between the grant and its hold: nobody else knows of it.
+                self.owe(store, grant.name, grant.owner, terms.lease)
+                book.pop(key, None)
+            self.lines.leave(key)
+            raise
+
+    def _seek(
+        self, store: LockStore, name: str, terms: Terms, timeout: float, trial: bool
+    ) -> Seeking:
+        began = now()
+        tell = None if self.observer is None else self.tell
+        owner = f"{self.identity}:{next(self._numbers)}"
+        return Seeking(
+            store,
+            name,
+            owner,
+            terms.lease,
+            began,
+            began + timeout,
+            now,
+            random.random(),
+            tell,
+            trial,
+            self.owe,
+        )
+
+    def _enter(self, hold: H, seeking: Seeking) -> H:
+        self.keeper.watch(hold)
+        if self.observer is not None:
+            waited = now() - seeking.began
+            self.tell(Granted(hold.name, hold.owner, hold.token, waited))
+        return hold
+
+    def give(self, hold: BaseHold) -> Steps[None]:
+        """Count one release of a hold; the last one talks to the store."""
+        if not hold.leaves():
+            hold.ensure()
+            return
+        hold.forget()
+        standing = self.rota.drop(hold)
+        try:
+            released = yield from release(hold.store, hold.grant, now() + RELEASE)
+        except (OutcomeUnknown, StoreUnavailable) as failure:
+            self.owe(hold.store, hold.name, hold.owner, hold.lease)
+            raise _unconfirmed(hold, failure) from failure
+        finally:
+            if standing:
+                self.lines.leave(hold.key)
+        if not standing or not released:
+            raise hold.lost_error(hold.loss or "its lease ended before it was released")
+        self.tell(Released(hold.name, hold.owner, hold.token, now() - hold.acquired))
+
+    def leave(self, hold: BaseHold, error: BaseException | None) -> Steps[None]:
+        """Leave a block: release, but never hide the exception that ends it."""
+        if hold.inherited:
+            return  # a forked child passes through its parent's block
+        try:
+            yield from self.give(hold)
+        except (LockLost, StoreError) as failure:
+            if error is None:
+                raise
+            error.add_note(str(failure))
+
+    def owe(self, store: LockStore, name: str, owner: str, lease: float) -> None:
+        """Let the keeper withdraw an owner as soon as the store answers again."""
+        at = now()
+        self.rota.owe(Owed(store, name, owner, at + lease + WITHDRAWAL, at))
+        self.keeper.wake()
+
+    # --- being observed ------------------------------------------------------------------
+
+    def tell(self, event: Event) -> None:
+        """Hand an event to the observer, if there is one."""
+        if self.observer is not None:
+            self.guarded(self.observer, event)
+
+    def guarded(self, function: Callable[[Any], object], argument: Any) -> None:
+        """Call what the user gave us; its exceptions are logged and go no further."""
+        try:
+            function(argument)
+        except Exception:
+            log.exception("%r raised", function)
+
+    # --- life ------------------------------------------------------------------------------
+
+    def after_fork(self) -> None:
+        """Become a new client that inherits nothing but the settings."""
+        self.generation += 1
+        self.inherited |= self.books.keys()
+        self._begin()
+        self.link.after_fork()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.backend.label} holding {len(self.rota.holds())}>"
+
+
+def _unconfirmed(hold: BaseHold, failure: StoreError) -> StoreError:
+    return type(failure)(
+        f"the release of lock {hold.name!r} was not confirmed ({failure}); it is tried again "
+        f"in the background, and the lease ends by itself within {hold.lease:.3g} s",
+        failure.store,
+    )
+
+
+class Session(BaseSession[Hold]):
+    """The memory of a client for threads."""
+
+    link: Link
+    hold_class = Hold
+
+    def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
+        super().__init__(backend, observer)
+        self.link = backend.link()
+        self._equip()
+        self._finalizer = weakref.finalize(self, Keeper.shut, self.keeper, self.link)
+
+    def _equip(self) -> None:
+        self.books: ThreadBooks[Hold] = ThreadBooks()
+        self.keeper: Keeper = Keeper(
+            self.rota, self.link, self.backend.directory, introduction(self.identity)
+        )
+
+    def run(self, steps: Steps[R]) -> R:
+        """Drive an algorithm in this thread."""
+        return run(steps, self.link)
+
+    def after_fork(self) -> None:
+        super().after_fork()
+        self._equip()
+        self._finalizer.detach()
+        self._finalizer = weakref.finalize(self, Keeper.shut, self.keeper, self.link)
+
+    def close(self) -> None:
+        """Release what is still held and close every connection."""
+        self._finalizer()
+
+
+class AsyncSession(BaseSession[AsyncHold]):
+    """The memory of a client for tasks."""
+
+    link: AsyncLink
+    hold_class = AsyncHold
+
+    def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
+        super().__init__(backend, observer)
+        self.link = backend.alink()
+        self._equip()
+
+    def _equip(self) -> None:
+        self.books: TaskBooks[AsyncHold] = TaskBooks()
+        self.keeper: AsyncKeeper = AsyncKeeper(
+            self.rota, self.link, self.backend.directory, introduction(self.identity)
+        )
+
+    async def run(self, steps: Steps[R]) -> R:
+        """Drive an algorithm in this task."""
+        return await arun(steps, self.link)
+
+    def after_fork(self) -> None:
+        super().after_fork()
+        self._equip()
+
+    async def close(self) -> None:
+        """Release what is still held and close every connection."""
+        await self.keeper.shut()
+        await self.link.close()
+
+
+def _after_fork_in_child() -> None:
+    for session in list(_sessions):
+        session.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,1 @@
+"""The services that Interlock can stand on, one package each."""

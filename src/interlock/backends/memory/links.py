@@ -1,0 +1,77 @@
+"""The ways to a world in memory: a call is a function call under the world's mutex."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...parking import TaskWakes, ThreadWakes, pause_task, pause_thread
+from ...steps import Call, Reply, Wakes
+
+if TYPE_CHECKING:
+    from .store import World
+
+
+class MemoryLink:
+    """See `stores.Link`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def call(self, request: Call) -> Reply:
+        return self._world.apply(request)
+
+    def together(self, requests: tuple[Call, ...]) -> list[Reply]:
+        return [self._world.apply(request) for request in requests]
+
+    def listen(self, topics: tuple[Any, ...]) -> Wakes:
+        (topic,) = topics
+        wakes = ThreadWakes(lambda: self._world.leave(topic))
+        self._world.listen(topic, wakes.wake)
+        return wakes
+
+    def park(self, wakes: Wakes | None, until: float) -> bool:
+        if isinstance(wakes, ThreadWakes):
+            return wakes.wait(until)
+        return pause_thread(until)
+
+    def local(self) -> Wakes:
+        return ThreadWakes()
+
+    def after_fork(self) -> None:
+        self._world.after_fork()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class MemoryAsyncLink:
+    """See `stores.AsyncLink`."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    async def call(self, request: Call) -> Reply:
+        return self._world.apply(request)
+
+    async def together(self, requests: tuple[Call, ...]) -> list[Reply]:
+        return [self._world.apply(request) for request in requests]
+
+    async def listen(self, topics: tuple[Any, ...]) -> Wakes:
+        (topic,) = topics
+        wakes = TaskWakes(lambda: self._world.leave(topic))
+        self._world.listen(topic, wakes.wake_from_afar)
+        return wakes
+
+    async def park(self, wakes: Wakes | None, until: float) -> bool:
+        if isinstance(wakes, TaskWakes):
+            return await wakes.wait(until)
+        return await pause_task(until)
+
+    def local(self) -> Wakes:
+        return TaskWakes()
+
+    def after_fork(self) -> None:
+        self._world.after_fork()
+
+    async def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,145 @@
+"""Connections: redis-py opens them (TCP, TLS, unix, HELLO, AUTH, SELECT), then we speak.
+
+Below its commands redis-py is a handshake and a socket.  A link takes the socket of a
+connection that redis-py has opened and exchanges packed commands on it; that is several
+times as fast as going through its command layer, and keeps retries where the outcome is
+known.  The two private attributes that this needs are named here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import socket
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import hiredis
+from redis import asyncio as redis_asyncio
+from redis import connection as redis_connection
+from redis import exceptions
+from redis.asyncio import connection as redis_asyncio_connection
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from ...errors import StoreError, StoreMisconfigured, UsageError
+from ...steps import Call
+from .replies import not_sent
+from .settings import Settings, connection_options
+
+BLOCKING = {
+    "tcp": redis_connection.Connection,
+    "tls": redis_connection.SSLConnection,
+    "unix": redis_connection.UnixDomainSocketConnection,
+}
+ASYNCIO = {
+    "tcp": redis_asyncio_connection.Connection,
+    "tls": redis_asyncio_connection.SSLConnection,
+    "unix": redis_asyncio_connection.UnixDomainSocketConnection,
+}
+
+_pack: Callable[[tuple[Any, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]
+
+#: What a reader answers while a reply is incomplete.
+INCOMPLETE: Any = object()
+
+
+class Door(Protocol):
+    """How to open connections to one server."""
+
+    label: str
+    timeout: float
+    #: 2 where wakes must have a connection of their own.
+    protocol: int
+
+    def blocking(self) -> Any: ...
+    def asyncio(self) -> Any: ...
+
+
+class SettingsDoor:
+    """Connections as a URL describes them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.label, self.timeout = settings.label, settings.timeout
+        self.protocol = settings.protocol or 3
+        self._transport, self._options = settings.transport, connection_options(settings)
+
+    def blocking(self) -> Any:
+        return _quiet(BLOCKING[self._transport], {**self._options, "protocol": 2}, Retry)
+
+    def asyncio(self) -> Any:
+        options = {**self._options, "protocol": self.protocol}
+        return _quiet(ASYNCIO[self._transport], options, AsyncRetry)
+
+
+class BorrowedDoor:
+    """Connections like those of a redis-py client that the user brought along."""
+
+    def __init__(self, client: Any) -> None:
+        pool = client.connection_pool
+        self._class, self._options = pool.connection_class, dict(pool.connection_kwargs)
+        self.timeout = self._options.get("socket_timeout") or 5.0
+        self.protocol = int(self._options.get("protocol") or 2)
+        where = self._options.get("path") or (
+            f"{self._options.get('host', 'localhost')}:{self._options.get('port', 6379)}"
+        )
+        self.label = f"redis://{where}/{self._options.get('db', 0)}"
+        self._asyncio = isinstance(client, redis_asyncio.Redis)
+
+    def blocking(self) -> Any:
+        if self._asyncio:
+            raise UsageError("this is an asyncio client: use interlock.aio.connect(client)")
+        return _quiet(self._class, {**self._options, "protocol": 2}, Retry)
+
+    def asyncio(self) -> Any:
+        if not self._asyncio:
+            raise UsageError("this is a blocking client: use interlock.connect(client)")
+        return _quiet(self._class, self._options, AsyncRetry)
+
+
+def _quiet(connection_class: Any, options: dict[str, Any], retry: Any) -> Any:
+    """A connection that neither retries by itself nor says more than it must."""
+    options = {**options, "retry": retry(NoBackoff(), 0)}
+    known = inspect.signature(redis_connection.AbstractConnection.__init__).parameters
+    silent = ("driver_info",) if "driver_info" in known else ("lib_name", "lib_version")
+    options.update(dict.fromkeys(silent))
+    return connection_class(**options)
+
+
+def socket_of(connection: Any) -> socket.socket:
+    """The socket of a blocking connection that has been opened."""
+    sock: socket.socket = connection._sock
+    return sock
+
+
+def transport_of(connection: Any) -> asyncio.Transport:
+    """The transport of an asyncio connection that has been opened."""
+    transport: asyncio.Transport = connection._writer.transport
+    return transport
+
+
+def new_reader() -> Any:
+    return hiredis.Reader(notEnoughData=INCOMPLETE)
+
+
+def packed(request: Call, whole: bool = False) -> bytes:
+    """The bytes of a call; `whole` sends the script's text in place of its SHA-1."""
+    script, keys, args = request.operation, request.keys, request.args
+    verb, body = ("EVAL", script.text) if whole else ("EVALSHA", script.sha)
+    return _pack((verb, body, len(keys), *keys, *args))
+
+
+def command(*words: str) -> bytes:
+    return _pack(words)
+
+
+def connecting_failed(cause: BaseException, label: str) -> StoreError:
+    """Why a connection could not be opened, in words."""
+    if isinstance(cause, StoreError):
+        return cause
+    if isinstance(cause, (exceptions.AuthenticationError, exceptions.NoPermissionError)):
+        return StoreMisconfigured(f"{label} refused the user name or password", label)
+    if isinstance(cause, exceptions.ResponseError):
+        return StoreMisconfigured(f"{label} refused the connection: {cause}", label)
+    return not_sent(cause, label)

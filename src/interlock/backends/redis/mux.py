@@ -1,0 +1,185 @@
+"""One asyncio connection that every task shares.
+
+Commands of all tasks are appended and flushed once in a loop turn; replies come back in
+order.  Under RESP3 wakes arrive between them as push messages.  A call that is not answered
+in time fails alone; its late reply still finds its place in the order and is thrown away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import hiredis
+
+from ...drive import Sent, now
+from ...steps import Call
+from .connections import INCOMPLETE, command, new_reader, packed
+from .replies import from_reply, is_noscript, not_answered
+
+
+class Slot(NamedTuple):
+    """A place in the order of replies."""
+
+    sent: Sent
+    request: Call | None
+    limit: float
+    #: The channel, when it is a subscription: confirmed by a push, refused by a reply.
+    channel: str | None = None
+
+
+class Mux(asyncio.Protocol):
+    """The protocol of a connection that redis-py has opened."""
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        label: str,
+        limit: float,
+        heard: Callable[[str, str], None],
+        lost: Callable[[], None],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._transport, self._label, self._limit = transport, label, limit
+        self._heard, self._lost = heard, lost
+        self._reader = new_reader()
+        self._slots: deque[Slot] = deque()
+        self._out: list[bytes] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = float("inf")
+        self._why = "the connection was closed"
+        self.open, self.heard_at = True, now()
+        transport.set_protocol(self)
+        transport.resume_reading()
+
+    # --- sending ---------------------------------------------------------------------------
+
+    def call(self, sent: Sent, request: Call) -> None:
+        """Send a call; its reply will settle `sent`."""
+        at = now()
+        self._enter(Slot(sent, request, min(request.until, at + self._limit)), at)
+        self._write(packed(request))
+
+    def subscribe(self, channel: str) -> Sent:
+        """Subscribe; settled once the server has confirmed it."""
+        sent, at = Sent(loop=self._loop), now()
+        self._enter(Slot(sent, None, at + self._limit, channel), at)
+        self._write(command("SUBSCRIBE", channel))
+        return sent
+
+    def unsubscribe(self, channel: str) -> None:
+        """Unsubscribe; the confirmation is a push that nobody waits for."""
+        self._write(command("UNSUBSCRIBE", channel))
+
+    def ping(self) -> Sent:
+        """Ask for a sign of life."""
+        sent, at = Sent(loop=self._loop), now()
+        self._enter(Slot(sent, None, at + self._limit), at)
+        self._write(command("PING"))
+        return sent
+
+    def _enter(self, slot: Slot, at: float) -> None:
+        self._slots.append(slot)
+        if slot.limit < self._timer_at:
+            self._schedule(slot.limit, at)
+
+    def _write(self, line: bytes) -> None:
+        if not self._out:
+            self._loop.call_soon(self._flush)
+        self._out.append(line)
+
+    def _flush(self) -> None:
+        out, self._out = self._out, []
+        if self.open:
+            self._transport.write(b"".join(out))
+
+    # --- receiving -------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        reader = self._reader
+        reader.feed(data)
+        self.heard_at = now()
+        while (reply := reader.gets()) is not INCOMPLETE:
+            if type(reply) is hiredis.PushNotification:
+                self._pushed(reply)
+            else:
+                self._replied(reply)
+
+    def _replied(self, reply: Any) -> None:
+        slots = self._slots
+        if slots[0].channel is not None and type(reply) is list:
+            self._pushed(reply)  # a confirmation, in RESP2
+            return
+        sent, request, _, _ = slots.popleft()
+        if sent.done():
+            return
+        if isinstance(reply, hiredis.ReplyError):
+            self._refused(sent, request, str(reply))
+        else:
+            sent.set_result(reply)
+
+    def _refused(self, sent: Sent, request: Call | None, text: str) -> None:
+        if request is not None and is_noscript(text):
+            # Nothing was executed; the whole text teaches the server the script.
+            self._enter(Slot(sent, request, now() + self._limit), now())
+            self._write(packed(request, whole=True))
+            return
+        keys = () if request is None else request.keys
+        sent.set_exception(from_reply(text, keys, self._label))
+
+    def _pushed(self, message: list[Any]) -> None:
+        if message[0] == b"message":
+            self._heard(message[1].decode(), message[2].decode("utf-8", "replace"))
+        elif message[0] == b"subscribe":
+            sent = self._slots.popleft().sent
+            if not sent.done():
+                sent.set_result(True)
+
+    # --- time and the end --------------------------------------------------------------------
+
+    def _schedule(self, at: float, current: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = at
+        self._timer = self._loop.call_later(max(at - current, 0.0), self._expire)
+
+    def _expire(self) -> None:
+        """Fail the calls whose time is up; a server that is silent for too long is left."""
+        self._timer, self._timer_at = None, float("inf")
+        at = now()
+        if self._slots and self._slots[0].sent.done() and self._slots[0].limit < at - self._limit:
+            self.abort("timed out")
+            return
+        pending = float("inf")
+        for slot in self._slots:
+            if slot.limit <= at:
+                self._time_out(slot)
+            elif not slot.sent.done():
+                pending = min(pending, slot.limit)
+        if self._slots:
+            self._schedule(min(pending, at + self._limit), at)
+
+    def _time_out(self, slot: Slot) -> None:
+        if not slot.sent.done():
+            slot.sent.set_exception(not_answered("timed out", self._label))
+
+    def connection_lost(self, cause: Exception | None) -> None:
+        if not self.open:
+            return
+        self.open = False
+        if self._timer is not None:
+            self._timer.cancel()
+        reason = str(cause) if cause is not None else self._why
+        while self._slots:
+            slot = self._slots.popleft()
+            if not slot.sent.done():
+                slot.sent.set_exception(not_answered(reason, self._label))
+        self._lost()
+
+    def abort(self, why: str) -> None:
+        """End the connection at once; whoever waits for a reply is told."""
+        self._why = why
+        self._transport.abort()
+        self.connection_lost(None)

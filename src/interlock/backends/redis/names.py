@@ -1,0 +1,62 @@
+"""Where a lock lives in Redis: keys, channels, and whose an owner is.  Pure.
+
+The main key is the name itself and its companions follow Redisson's prefix rule, so that
+both find the same lock; everything that starts with `interlock:` is ours alone.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+#: What the names of wake channels start with; the client's identity follows.
+WAKE = "interlock:wake:"
+
+#: The last fencing token of a node.
+TOKENS = "interlock:tokens"
+
+# Our identities are UUIDs of version 8, Redisson's are of version 4.
+_OURS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}:\d+")
+
+
+class Topic(NamedTuple):
+    """A channel, and which of its messages is meant; None means every one."""
+
+    channel: str
+    message: str | None
+
+
+def prefixed(prefix: str, name: str) -> str:
+    """Redisson's prefix rule: the name is its own hash tag unless it has a brace."""
+    return f"{prefix}:{name}" if "{" in name else f"{prefix}:{{{name}}}"
+
+
+def queue_key(name: str) -> str:
+    return prefixed("interlock:queue", name)
+
+
+def tomb_key(name: str, owner: str) -> str:
+    return f"{prefixed('interlock:tomb', name)}:{owner}"
+
+
+def client_key(identity: str) -> str:
+    return f"interlock:client:{identity}"
+
+
+def redisson_channel(name: str) -> str:
+    return prefixed("redisson_lock__channel", name)
+
+
+def identity_of(owner: str) -> str:
+    """The client part of an owner."""
+    return owner.rpartition(":")[0]
+
+
+def is_ours(owner: str) -> bool:
+    """Whether an owner is of Interlock, and so will wake whoever waits."""
+    return _OURS.fullmatch(owner) is not None
+
+
+def wake_topic(owner: str) -> Topic:
+    """Where the client of `owner` hears that it is this owner's turn."""
+    return Topic(WAKE + identity_of(owner), owner)

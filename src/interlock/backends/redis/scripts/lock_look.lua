@@ -1,0 +1,19 @@
+-- lock_look: tell who holds the lock, for how long still, and how many wait.
+--
+-- KEYS[1]  lock   hash {owner: count}, Redisson's
+-- KEYS[2]  queue  sorted set of waiting owners, by arrival
+--
+-- returns {1, holder, left_ms, waiting}  held; left_ms is -1 when it never expires
+--         {0}                            free
+--         {3, kind}                      the name is in use as something else
+--
+-- Safe to repeat: it changes nothing.
+
+local lock, queue = KEYS[1], KEYS[2]
+
+local fields = redis.call('HGETALL', lock)
+if #fields == 0 then return {0} end
+for i = 1, #fields, 2 do
+  if fields[i] == 'mode' then return {3, 'rwlock'} end
+end
+return {1, fields[1], redis.call('PTTL', lock), redis.call('ZCARD', queue)}

@@ -1,0 +1,37 @@
+-- lock_withdraw: remove every trace of an owner, and refuse it from now on.
+--
+-- KEYS[1]  lock            hash {owner: count}, Redisson's
+-- KEYS[2]  queue           sorted set of waiting owners, by arrival
+-- KEYS[3]  tomb            will be there for a while, so that a late question is refused
+-- ARGV[1]  owner           who is withdrawn
+-- ARGV[2]  provisional_ms  how long a waiter has to claim what it was handed
+-- ARGV[3]  wake            what the names of wake channels start with
+-- ARGV[4]  channel         where Redisson's waiters listen
+-- ARGV[5]  tomb_ms         how long the owner stays refused
+--
+-- returns {1}  it held the lock, which was released
+--         {0}  it did not hold the lock
+--
+-- Safe to repeat: nothing is left to remove, and the tomb is set again.
+
+local lock, queue, tomb = KEYS[1], KEYS[2], KEYS[3]
+local owner, provisional_ms, wake, channel, tomb_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+redis.call('ZREM', queue, owner) -- first: a script that has written is not stopped by maxmemory
+redis.call('SET', tomb, '1', 'PX', tomb_ms)
+-- The name may be another kind of key; then there is nothing of ours in it.
+if redis.pcall('HDEL', lock, owner) ~= 1 then return {0} end
+local shared = redis.call('PUBLISH', channel, '0') > 0
+while true do
+  local head = redis.call('ZRANGE', queue, 0, 0)[1]
+  if not head then return {1} end
+  if redis.call('PUBLISH', wake .. string.match(head, '^(.*):'), head) > 0 then
+    if not shared then
+      redis.call('ZREM', queue, head)
+      redis.call('HSET', lock, head, 1)
+      redis.call('PEXPIRE', lock, provisional_ms)
+    end
+    return {1}
+  end
+  redis.call('ZREM', queue, head)
+end

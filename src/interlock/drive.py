@@ -1,0 +1,128 @@
+"""Two drivers for the same algorithms: one blocks a thread, one awaits.
+
+`run` and `arun` are the only code of the project that is written twice, on purpose, and
+a test holds them equal up to `async` and `await`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from types import GeneratorType
+from typing import Any, TypeVar
+
+from .steps import Call, Listen, Park, Reply, Request, Steps, Together
+from .stores import AsyncLink, Link
+
+R = TypeVar("R")
+
+if hasattr(time, "CLOCK_BOOTTIME"):
+
+    def now() -> float:
+        """The holder's clock: it goes on while the machine sleeps, as leases do."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+else:  # pragma: no cover - depends on the system
+    now = time.monotonic
+
+
+def run(steps: Steps[R], link: Link) -> R:
+    """Drive `steps` to its end in this thread."""
+    __tracebackhide__ = True
+    reply: Reply = None
+    error: BaseException | None = None
+    try:
+        while True:
+            try:
+                request = steps.send(reply) if error is None else steps.throw(error)
+                reply = error = None
+                reply = perform(request, link)
+            except StopIteration as end:
+                result: R = end.value
+                return result
+            except BaseException as interruption:
+                if finished(steps):
+                    raise
+                error = interruption
+    finally:
+        del error
+
+
+def perform(request: Request, link: Link) -> Reply:
+    """Perform one request on a blocking link."""
+    if type(request) is Call:
+        return link.call(request)
+    if type(request) is Park:
+        return link.park(request.wakes, request.until)
+    if type(request) is Listen:
+        return link.listen(request.topics)
+    if type(request) is Together:
+        return link.together(request.calls)
+    raise TypeError(f"not a request: {request!r}")
+
+
+async def arun(steps: Steps[R], link: AsyncLink) -> R:
+    """Drive `steps` to its end on the running event loop."""
+    __tracebackhide__ = True
+    reply: Reply = None
+    error: BaseException | None = None
+    try:
+        while True:
+            try:
+                request = steps.send(reply) if error is None else steps.throw(error)
+                reply = error = None
+                reply = await aperform(request, link)
+            except StopIteration as end:
+                result: R = end.value
+                return result
+            except BaseException as interruption:
+                if finished(steps):
+                    raise
+                error = interruption
+    finally:
+        del error
+
+
+async def aperform(request: Request, link: AsyncLink) -> Reply:
+    """Perform one request on an asyncio link."""
+    if type(request) is Call:
+        return await link.call(request)
+    if type(request) is Park:
+        return await link.park(request.wakes, request.until)
+    if type(request) is Listen:
+        return await link.listen(request.topics)
+    if type(request) is Together:
+        return await link.together(request.calls)
+    raise TypeError(f"not a request: {request!r}")
+
+
+def finished(steps: Steps[Any]) -> bool:
+    """Whether the algorithm has ended, so that what was raised is its own last word.
+
+    Otherwise it is still suspended and must be told, wherever the exception struck: a
+    Ctrl-C may arrive in the driver itself, after the store has said yes.
+    """
+    return isinstance(steps, GeneratorType) and steps.gi_frame is None
+
+
+class Sent(asyncio.Future[Any]):
+    """The reply of a call that has been sent.  It cannot be cancelled, only settled.
+
+    The store may be granting the lock at this very moment, so a cancelled task has to see
+    the call finish before its algorithm may withdraw: an earlier withdrawal could overtake
+    it.  Refusing to be cancelled is enough: asyncio then remembers the cancellation and
+    delivers it to the task in place of the reply.  Links bound every call in time.
+    """
+
+    def cancel(self, msg: Any = None) -> bool:
+        return False
+
+
+def where(steps: Steps[Any]) -> str:
+    """Tell where a suspended algorithm stands, for example `acquire:70 > park:63`."""
+    places: list[str] = []
+    frame: object = steps
+    while isinstance(frame, GeneratorType) and frame.gi_frame:
+        places.append(f"{frame.gi_code.co_name}:{frame.gi_frame.f_lineno}")
+        frame = frame.gi_yieldfrom
+    return " > ".join(places)

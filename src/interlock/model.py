@@ -1,0 +1,140 @@
+"""Values that travel through the kernel.  None of them changes once made.
+
+Seconds are floats.  Instants are read from the holder's clock (see `drive.now`) and
+mean nothing to anybody else; what a store is told are lengths of time, never instants.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import NamedTuple, TypeAlias
+
+from .errors import UsageError
+
+Seconds: TypeAlias = "float | int | timedelta"
+
+FOREVER = math.inf
+
+#: How much faster than ours the store's clock may run, and its rounding, in seconds.
+DRIFT, ROUNDING = 0.01, 0.002
+
+#: A waiter that was handed a lock has this long to claim it.
+PROVISIONAL = 2.0
+
+#: How long a withdrawn owner stays refused: longer than any request can be late.
+TOMBSTONE = 60.0
+
+SHORTEST_LEASE, LONGEST_LEASE = 0.05, 30 * 86_400.0
+LONGEST_NAME = 65_536
+
+
+class Terms(NamedTuple):
+    """What the holder is promised: a lease, kept or not, perhaps up to a ceiling."""
+
+    lease: float = 30.0
+    renew: bool = True
+    max_hold: float | None = None
+
+
+class Grant(NamedTuple):
+    """The positive answer: `owner` has `name` until the local instant `until`."""
+
+    name: str
+    owner: str
+    token: int
+    asked: float
+    until: float
+    #: One of the questions went unanswered, so a copy of it may still arrive.
+    doubted: bool = False
+
+
+class Busy(NamedTuple):
+    """The negative answer: who holds it, and for how much longer if the store knows."""
+
+    holder: str | None
+    left: float | None
+    #: The holder tells nobody when it releases (a foreign client): ask again soon.
+    silent: bool = False
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Somebody who holds a lock, as far as the store knows."""
+
+    owner: str
+    host: str = ""
+    pid: int = 0
+    program: str = ""
+    since: float | None = None
+
+    def __str__(self) -> str:
+        if not self.host:
+            return f"owner {self.owner[:8]}…"
+        program = f" ({self.program})" if self.program else ""
+        return f"{self.host}:{self.pid}{program}"
+
+
+@dataclass(frozen=True)
+class LockInfo:
+    """What a store knows of one lock: who holds it, how long still, how many wait."""
+
+    name: str
+    kind: str
+    holders: tuple[Holder, ...]
+    expires_in: float | None
+    waiters: int = 0
+
+
+def validity(asked: float, lease: float) -> float:
+    """Until when a lease granted in answer to a question of `asked` may be trusted."""
+    return asked + lease * (1 - DRIFT) - ROUNDING
+
+
+def checked_name(name: object) -> str:
+    """Refuse names that no store could keep; everything else is welcome."""
+    if not isinstance(name, str):
+        raise TypeError(f"name must be a str, not {type(name).__name__}")
+    if not name:
+        raise UsageError("name must not be empty")
+    try:
+        size = len(name) if name.isascii() else len(name.encode())
+    except UnicodeEncodeError as error:
+        raise UsageError(f"name {name[:40]!r} is not valid Unicode: {error.reason}") from None
+    if size > LONGEST_NAME:
+        raise UsageError(f"name is {size} bytes long; {LONGEST_NAME} is the limit")
+    return name
+
+
+def checked_terms(lease: Seconds, renew: bool, max_hold: Seconds | None) -> Terms:
+    """Turn what the user said into terms, or name the argument that is wrong."""
+    seconds = as_seconds("lease", lease)
+    if not SHORTEST_LEASE <= seconds <= LONGEST_LEASE:
+        raise UsageError(f"lease must be between 50 ms and 30 days, not {lease!r}")
+    ceiling = None if max_hold is None else as_seconds("max_hold", max_hold)
+    if ceiling is not None and ceiling <= 0:
+        raise UsageError(f"max_hold must be positive, not {max_hold!r}")
+    return Terms(seconds, bool(renew), ceiling)
+
+
+def checked_timeout(timeout: Seconds | None) -> float:
+    """Seconds to wait: None and -1 mean for ever, 0 means one try."""
+    if timeout is None or (timeout == -1 and not isinstance(timeout, bool)):
+        return FOREVER
+    seconds = as_seconds("timeout", timeout)
+    if seconds < 0:
+        raise UsageError(f"timeout must be None, -1 or at least 0, not {timeout!r}")
+    return seconds
+
+
+def as_seconds(argument: str, value: object) -> float:
+    """Read a length of time; the error names the argument."""
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        kind = type(value).__name__
+        raise TypeError(f"{argument} must be seconds or a timedelta, not {kind}")
+    if not math.isfinite(value):
+        raise UsageError(f"{argument} must be finite, not {value!r}")
+    return float(value)

@@ -1,0 +1,1 @@
+"""Algorithms: generators that yield requests and do no I/O of their own."""

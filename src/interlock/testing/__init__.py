@@ -1,0 +1,1 @@
+"""Tools to test programs that use Interlock, and Interlock itself."""
