@@ -36,6 +36,14 @@ class Parked(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class StillWaiting(Event):
+    """This acquisition has been waiting for long; `holder` is for people to read."""
+
+    holder: str | None
+    waited: float
+
+
+@dataclass(frozen=True, slots=True)
 class Woken(Event):
     """A wake arrived, so the question is asked again."""
 

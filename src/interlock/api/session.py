@@ -23,7 +23,16 @@ from typing import Any, Generic, TypeVar
 
 from ..drive import arun, now, run
 from ..errors import LockLost, OutcomeUnknown, StoreError, StoreUnavailable
-from ..events import Event, Granted, Observer, Released
+from ..events import (
+    Event,
+    Granted,
+    Observer,
+    Parked,
+    Released,
+    StillWaiting,
+    Troubled,
+    Withdrawn,
+)
 from ..model import Holder, Terms
 from ..recipes.keep import Owed, Rota
 from ..recipes.lock import WITHDRAWAL, Seeking, acquire, give_up, release
@@ -34,10 +43,13 @@ from .hold import AsyncHold, BaseHold, Hold
 from .keeper import AsyncKeeper, Keeper
 from .lines import Key, Lines, stand
 
-log = logging.getLogger("interlock.session")
+log = logging.getLogger("interlock.lock")
 
 H = TypeVar("H", bound=BaseHold)
 R = TypeVar("R")
+
+#: Busy names that a client remembers, at most.
+CROWDED = 10_000
 
 #: Seconds for which a release may wait for the store's answer.
 RELEASE = 5.0
@@ -78,6 +90,8 @@ class BaseSession(Generic[H]):
         self.identity = new_identity()
         self._numbers = itertools.count(1)
         self.lines = Lines()
+        #: Names that were busy when they were last asked for.
+        self.crowded: set[Key] = set()
         self.rota = Rota(threading.Lock())
 
     # --- the steps of an acquisition ---------------------------------------------------
@@ -92,9 +106,11 @@ class BaseSession(Generic[H]):
             return held
         seeking = self._seek(store, key[1], terms, timeout, trial)
         if not self.lines.enter(key):
+            self.tell(Parked(seeking.name, seeking.owner, None, 0.0))
             wakes = self.link.local
             if not (yield from stand(self.lines, key, wakes, seeking.deadline, now)):
                 raise (yield from give_up(seeking, None))
+        seeking.crowded = key in self.crowded and not seeking.expired
         grant = None
         try:
             grant = yield from acquire(seeking)
@@ -111,7 +127,6 @@ class BaseSession(Generic[H]):
         self, store: LockStore, name: str, terms: Terms, timeout: float, trial: bool
     ) -> Seeking:
         began = now()
-        tell = None if self.observer is None else self.tell
         owner = f"{self.identity}:{next(self._numbers)}"
         return Seeking(
             store,
@@ -122,17 +137,26 @@ class BaseSession(Generic[H]):
             began + timeout,
             now,
             random.random(),
-            tell,
+            self.tell,
             trial,
             self.owe,
         )
 
     def _enter(self, hold: H, seeking: Seeking) -> H:
         self.keeper.watch(hold)
+        if seeking.parked or seeking.crowded:
+            self._remember(hold.key, seeking.parked)
         if self.observer is not None:
             waited = now() - seeking.began
             self.tell(Granted(hold.name, hold.owner, hold.token, waited))
         return hold
+
+    def _remember(self, key: Key, parked: bool) -> None:
+        """Whether the next acquisition of this name had better listen at once."""
+        if not parked:
+            self.crowded.discard(key)
+        elif len(self.crowded) < CROWDED:
+            self.crowded.add(key)
 
     def give(self, hold: BaseHold) -> Steps[None]:
         """Count one release of a hold; the last one talks to the store."""
@@ -151,7 +175,9 @@ class BaseSession(Generic[H]):
                 self.lines.leave(hold.key)
         if not standing or not released:
             raise hold.lost_error(hold.loss or "its lease ended before it was released")
-        self.tell(Released(hold.name, hold.owner, hold.token, now() - hold.acquired))
+        if self.observer is not None:
+            held = now() - hold.acquired
+            self.tell(Released(hold.name, hold.owner, hold.token, held))
 
     def leave(self, hold: BaseHold, error: BaseException | None) -> Steps[None]:
         """Leave a block: release, but never hide the exception that ends it."""
@@ -173,7 +199,12 @@ class BaseSession(Generic[H]):
     # --- being observed ------------------------------------------------------------------
 
     def tell(self, event: Event) -> None:
-        """Hand an event to the observer, if there is one."""
+        """Log what people want to read, and hand an event to the observer."""
+        if isinstance(event, StillWaiting):
+            words = "still waiting for lock %r after %.0f s, held by %s"
+            log.info(words, event.name, event.waited, event.holder or "somebody else")
+        elif isinstance(event, (Parked, Troubled, Withdrawn)):
+            log.debug("%s", event)
         if self.observer is not None:
             self.guarded(self.observer, event)
 

@@ -130,12 +130,15 @@ class Rota:
         with self._mutex:
             lost: list[Kept] = []
             batches: list[tuple[Group, list[Kept]]] = []
-            for group in list(self._groups.values()):
+            for key, group in list(self._groups.items()):
                 if group.next_at <= now:
                     _sort(group, now, lost, batches)
+                    # Only now: a lock taken and released again and again would otherwise
+                    # wake the keeper each time.
+                    if not group.holds:
+                        del self._groups[key]
             owed = [each for each in self._owed if each.due <= now]
             self._owed = [each for each in self._owed if each.due > now]
-            self._forget_empty_groups()
             turn = Turn(lost, batches, owed, self._next_at(), self._next_loss())
             self.looks_at = turn.next_at if turn.idle else -NEVER
             return turn
@@ -146,10 +149,6 @@ class Rota:
             group = self._groups.get((hold.store, hold.lease))
             if group is not None and hold.owner in group.holds:
                 group.note(hold)
-
-    def _forget_empty_groups(self) -> None:
-        for key in [key for key, group in self._groups.items() if not group.holds]:
-            del self._groups[key]
 
     def _next_at(self) -> float:
         instants = [group.next_at for group in self._groups.values()]

@@ -31,7 +31,7 @@ from ..errors import (
     StoreMisconfigured,
     StoreUnavailable,
 )
-from ..events import Abandoned, Observer, Parked, Troubled, Withdrawn, Woken
+from ..events import Abandoned, Observer, Parked, StillWaiting, Troubled, Withdrawn, Woken
 from ..model import Busy, Grant, validity
 from ..steps import Steps, Wakes, listen, park
 from ..stores import LockStore
@@ -47,11 +47,17 @@ SILENT_CAP = 0.2
 #: How long the store may fail to answer a waiter before the waiter gives up.
 PATIENCE = 30.0
 
+#: A waiter says that it still waits each time this many seconds have passed.
+REPORT = 10.0
+
 #: However short the wait, one question may take this long to be answered.
 ANSWER = 1.0
 
 #: How long a withdrawal may hold up the exception that caused it.
 WITHDRAWAL = 1.0
+
+#: What is known of a crowded lock before the first question.
+UNASKED = Busy(None, None)
 
 #: How often a grant may arrive too late to be trusted before we say so.
 LATE_GRANTS = 3
@@ -76,10 +82,14 @@ class Seeking:
     #: Takes over a withdrawal that could not be confirmed.
     owe: Callable[[LockStore, str, str, float], None] | None = None
 
+    #: The name was busy last time: listen at once, and save the question that would say so.
+    crowded: bool = False
     traced: bool = field(default=False, init=False)
     doubted: bool = field(default=False, init=False)
     answered: float | None = field(default=None, init=False)
     failures: int = field(default=0, init=False)
+    parked: bool = field(default=False, init=False)
+    reports: int = field(default=0, init=False)
 
     @property
     def expired(self) -> bool:
@@ -109,7 +119,9 @@ def acquire(seeking: Seeking) -> Steps[Grant]:
 
 
 def _seek(seeking: Seeking) -> Steps[Grant]:
-    answer = yield from attempt(seeking, waits=False)
+    answer: Grant | Busy = UNASKED
+    if not seeking.crowded:
+        answer = yield from attempt(seeking, waits=False)
     while isinstance(answer, Busy):
         if seeking.expired:
             raise (yield from give_up(seeking, answer.holder))
@@ -127,9 +139,19 @@ def _wait(seeking: Seeking, wakes: Wakes, topics: tuple[Any, ...]) -> Steps[Gran
             return answer
         if seeking.store.topics(seeking.name, seeking.owner, answer) != topics:
             return answer
+        seeking.parked = True
         _tell(seeking, Parked(seeking.name, seeking.owner, answer.holder, _waited(seeking)))
+        if _waited(seeking) >= REPORT * (seeking.reports + 1):
+            yield from _report(seeking, answer)
         if (yield from park(wakes, wake_by(answer, seeking))):
             _tell(seeking, Woken(seeking.name, seeking.owner))
+
+
+def _report(seeking: Seeking, busy: Busy) -> Steps[None]:
+    """Say now and then that somebody still waits, and for whom.  One round trip."""
+    seeking.reports += 1
+    holder = yield from _holder(seeking, busy.holder)
+    _tell(seeking, StillWaiting(seeking.name, seeking.owner, holder, _waited(seeking)))
 
 
 def wake_by(busy: Busy, seeking: Seeking) -> float:
@@ -255,16 +277,19 @@ def _release_anyway(
 def give_up(seeking: Seeking, owner: str | None) -> Steps[AcquireTimeout]:
     """Say who holds the lock, as well as the store can tell."""
     waited = _waited(seeking)
-    holder = f"owner {owner[:8]}…" if owner else None
-    if seeking.trial:
-        return AcquireTimeout(seeking.name, holder, waited)
+    holder = None if seeking.trial else (yield from _holder(seeking, owner))
+    return AcquireTimeout(seeking.name, holder, waited)
+
+
+def _holder(seeking: Seeking, owner: str | None) -> Steps[str | None]:
+    """The holder, for people: its host, process and program if the store knows them."""
     try:
         info = yield from seeking.store.look(seeking.name, seeking.clock() + ANSWER)
     except StoreError:
         info = None
     if info is not None and info.holders:
-        holder = str(info.holders[0])
-    return AcquireTimeout(seeking.name, holder, waited)
+        return str(info.holders[0])
+    return f"owner {owner[:8]}…" if owner else None
 
 
 def _too_slow(seeking: Seeking) -> StoreUnavailable:

@@ -12,7 +12,7 @@ from ...drive import Sent, now
 from ...errors import OutcomeUnknown, StoreError, StoreUnavailable, UsageError
 from ...parking import TaskWakes, pause_task
 from ...steps import Call, Reply, Wakes
-from .connections import Door, connecting_failed, transport_of
+from .connections import Door, connecting_failed, retire, transport_of
 from .mux import Mux
 from .names import Topic
 
@@ -25,8 +25,8 @@ PULSE = 5.0
 class Line:
     """A connection that is opened when it is needed, and again when it was lost."""
 
-    def __init__(self, link: RedisAsyncLink, door: Door) -> None:
-        self._link, self._door = link, door
+    def __init__(self, link: RedisAsyncLink, door: Door, ear: bool) -> None:
+        self._link, self._door, self._ear = link, door, ear
         self.mux: Mux | None = None
         self._opening: asyncio.Task[None] | None = None
         self._unsent: deque[tuple[Sent, Call]] = deque()
@@ -37,7 +37,17 @@ class Line:
             self.mux.call(sent, request)
         else:
             self._unsent.append((sent, request))
+            loop = asyncio.get_running_loop()
+            loop.call_later(max(request.until - now(), 0.0), self._too_late, sent)
             self.opening()
+
+    def _too_late(self, sent: Sent) -> None:
+        """Connecting took longer than the question was worth: it will never be sent."""
+        for waiting in list(self._unsent):
+            if waiting[0] is sent:
+                self._unsent.remove(waiting)
+                failure = StoreUnavailable(f"cannot reach {self._door.label} in time")
+                sent.set_exception(failure)
 
     def opening(self) -> asyncio.Task[None]:
         """The task that opens the connection; one for everybody."""
@@ -54,8 +64,14 @@ class Line:
         else:
             self._connection = connection
             link, door = self._link, self._door
-            transport = transport_of(connection)
-            self.mux = Mux(transport, door.label, door.timeout, link.heard, self._lost)
+            self.mux = Mux(
+                transport_of(connection),
+                door.label,
+                door.timeout,
+                self._ear,
+                link.heard,
+                self._lost,
+            )
             self._send_unsent(self.mux)
         finally:
             self._opening = None
@@ -71,6 +87,7 @@ class Line:
                 sent.set_exception(failure)
 
     def _lost(self) -> None:
+        retire(self._connection)
         self.mux = self._connection = None
         self._link.lost(self)
 
@@ -93,8 +110,9 @@ class RedisAsyncLink:
         self._begin()
 
     def _begin(self) -> None:
-        self._line = Line(self, self._door)
-        self._ear = self._line if self._door.protocol == 3 else Line(self, self._door)
+        self._line = self._ear = Line(self, self._door, ear=False)
+        if self._door.protocol == 2:
+            self._ear = Line(self, self._door, ear=True)
         self._places: dict[Topic, set[TaskWakes]] = {}
         self._subscribed: dict[str, Sent] = {}
         self._tending: asyncio.Task[None] | None = None
@@ -109,7 +127,7 @@ class RedisAsyncLink:
             self._begin()
         return loop
 
-    def call(self, request: Call) -> Awaitable[Reply]:
+    def call(self, request: Call) -> Sent:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._bind()
@@ -120,9 +138,8 @@ class RedisAsyncLink:
             self._line.call(sent, request)
         return sent
 
-    async def together(self, requests: tuple[Call, ...]) -> list[Reply]:
-        sent = [self.call(request) for request in requests]
-        return [await _outcome(each) for each in sent]
+    def together(self, requests: tuple[Call, ...]) -> Awaitable[list[Reply]]:
+        return all_of([self.call(request) for request in requests])
 
     # --- wakes -----------------------------------------------------------------------------
 
@@ -252,11 +269,22 @@ class RedisAsyncLink:
         await self._ear.close()
 
 
-async def _outcome(sent: Awaitable[Reply]) -> Reply:
-    try:
-        return await sent
-    except StoreError as failure:
-        return failure
+def all_of(calls: list[Sent]) -> Sent:
+    """Settled when each of the calls is; an error is the reply of its own call only."""
+    whole: Sent = Sent()
+    left = len(calls)
+
+    def settled(_: object) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            whole.set_result([each.exception() or each.result() for each in calls])
+
+    if not calls:
+        whole.set_result([])
+    for each in calls:
+        each.add_done_callback(settled)
+    return whole
 
 
 #: What forked children must neither use nor close.

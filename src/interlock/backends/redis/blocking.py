@@ -29,8 +29,10 @@ KEPT = 16
 class Wire:
     """One connection, used by one thread at a time."""
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Door, until: float) -> None:
         self._connection = door.blocking()
+        patience = max(min(until - now(), door.connect_timeout), 0.001)
+        self._connection.socket_connect_timeout = patience
         try:
             self._connection.connect()
         except Exception as cause:
@@ -41,8 +43,10 @@ class Wire:
 
     def patient(self, until: float) -> None:
         """Wait for the next answers until then, but never beyond the door's limit."""
-        patience = min(until - now(), self._limit)
-        if patience < self._limit or self._patience != self._limit:
+        patience = until - now()
+        if patience > self._limit / 2:
+            patience = self._limit  # near enough, and the socket need not be told each time
+        if patience != self._patience:
             self._patience = max(patience, 0.001)
             self._socket.settimeout(self._patience)
 
@@ -89,38 +93,42 @@ class RedisLink:
 
     def _begin(self) -> None:
         self._idle: deque[Wire] = deque()
-        self._ear = Ear(lambda: Wire(self._door), self._door.label)
+        self._ear = Ear(lambda until: Wire(self._door, until), self._door.label)
 
     def call(self, request: Call) -> Reply:
-        reply = self.together((request,))[0]
+        wire = self._take(request.until)
+        try:
+            wire.patient(request.until)
+            wire.send(packed(request))
+            reply = wire.read()
+            if isinstance(reply, hiredis.ReplyError):
+                reply = self._understand(wire, request, reply)
+        except BaseException as cause:
+            raise self._spoilt(wire, cause) from cause
+        self._give_back(wire)
         if isinstance(reply, StoreError):
             raise reply
         return reply
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
-        if self._closed:
-            raise StoreUnavailable("this client is closed", self._door.label)
-        wire = self._take()
+        until = min(request.until for request in requests)
+        wire = self._take(until)
         try:
-            wire.patient(min(request.until for request in requests))
-            replies = self._exchange(wire, requests)
-        except OSError as cause:
-            wire.close()
-            raise not_answered(cause, self._door.label) from cause
-        except BaseException:
-            wire.close()  # an answer may still be on its way: nobody may read it for another
-            raise
+            wire.patient(until)
+            wire.send(b"".join(packed(request) for request in requests))
+            replies = [wire.read() for _ in requests]
+            for i, reply in enumerate(replies):
+                if isinstance(reply, hiredis.ReplyError):
+                    replies[i] = self._understand(wire, requests[i], reply)
+        except BaseException as cause:
+            raise self._spoilt(wire, cause) from cause
         self._give_back(wire)
         return replies
 
-    def _exchange(self, wire: Wire, requests: tuple[Call, ...]) -> list[Reply]:
-        for request in requests:
-            wire.send(packed(request))
-        replies = [wire.read() for _ in requests]
-        for i, reply in enumerate(replies):
-            if isinstance(reply, hiredis.ReplyError):
-                replies[i] = self._understand(wire, requests[i], reply)
-        return replies
+    def _spoilt(self, wire: Wire, cause: BaseException) -> BaseException:
+        """Close a connection whose answer may still come: nobody may read it for another."""
+        wire.close()
+        return not_answered(cause, self._door.label) if isinstance(cause, OSError) else cause
 
     def _understand(self, wire: Wire, request: Call, error: Any) -> Reply:
         if is_noscript(str(error)):
@@ -131,11 +139,13 @@ class RedisLink:
                 return error
         return from_reply(str(error), request.keys, self._door.label)
 
-    def _take(self) -> Wire:
+    def _take(self, until: float) -> Wire:
         try:
             return self._idle.pop()
         except IndexError:
-            return Wire(self._door)
+            if self._closed:
+                raise StoreUnavailable("this client is closed", self._door.label) from None
+            return Wire(self._door, until)
 
     def _give_back(self, wire: Wire) -> None:
         if len(self._idle) < KEPT and not self._closed:

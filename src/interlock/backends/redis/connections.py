@@ -3,7 +3,7 @@
 Below its commands redis-py is a handshake and a socket.  A link takes the socket of a
 connection that redis-py has opened and exchanges packed commands on it; that is several
 times as fast as going through its command layer, and keeps retries where the outcome is
-known.  The two private attributes that this needs are named here and nowhere else.
+known.  The private attributes that this needs are named here and nowhere else.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ASYNCIO = {
     "unix": redis_asyncio_connection.UnixDomainSocketConnection,
 }
 
-_pack: Callable[[tuple[Any, ...]], bytes] = hiredis.pack_command  # type: ignore[assignment]
+_pack: Callable[[tuple[Any, ...]], bytes] = hiredis.pack_command
 
 #: What a reader answers while a reply is incomplete.
 INCOMPLETE: Any = object()
@@ -50,6 +50,7 @@ class Door(Protocol):
 
     label: str
     timeout: float
+    connect_timeout: float
     #: 2 where wakes must have a connection of their own.
     protocol: int
 
@@ -62,6 +63,7 @@ class SettingsDoor:
 
     def __init__(self, settings: Settings) -> None:
         self.label, self.timeout = settings.label, settings.timeout
+        self.connect_timeout = settings.connect_timeout
         self.protocol = settings.protocol or 3
         self._transport, self._options = settings.transport, connection_options(settings)
 
@@ -80,6 +82,7 @@ class BorrowedDoor:
         pool = client.connection_pool
         self._class, self._options = pool.connection_class, dict(pool.connection_kwargs)
         self.timeout = self._options.get("socket_timeout") or 5.0
+        self.connect_timeout = self._options.get("socket_connect_timeout") or self.timeout
         self.protocol = int(self._options.get("protocol") or 2)
         where = self._options.get("path") or (
             f"{self._options.get('host', 'localhost')}:{self._options.get('port', 6379)}"
@@ -117,6 +120,12 @@ def transport_of(connection: Any) -> asyncio.Transport:
     """The transport of an asyncio connection that has been opened."""
     transport: asyncio.Transport = connection._writer.transport
     return transport
+
+
+def retire(connection: Any) -> None:
+    """Let go of an asyncio connection whose transport has ended, without a warning."""
+    if connection is not None:
+        connection._reader = connection._writer = None
 
 
 def new_reader() -> Any:

@@ -64,7 +64,7 @@ class EarWakes:
 class Ear:
     """One subscribed connection, read by whoever waits."""
 
-    def __init__(self, open_wire: Callable[[], EarWire], label: str) -> None:
+    def __init__(self, open_wire: Callable[[float], EarWire], label: str) -> None:
         self._open, self._label = open_wire, label
         self._mutex = threading.RLock()
         self._wire: EarWire | None = None
@@ -202,7 +202,7 @@ class Ear:
         """The connection, opened and subscribed anew if it was lost; only a leader asks."""
         if self._wire is None and now() >= self._retry_at:
             try:
-                wire = self._open()
+                wire = self._open(now() + SUBSCRIBING)
             except StoreMisconfigured as refusal:
                 self._refusal = refusal
                 raise OSError from refusal

@@ -25,6 +25,7 @@ class Slot(NamedTuple):
 
     sent: Sent
     request: Call | None
+    since: float
     limit: float
     #: The channel, when it is a subscription: confirmed by a push, refused by a reply.
     channel: str | None = None
@@ -38,12 +39,14 @@ class Mux(asyncio.Protocol):
         transport: asyncio.Transport,
         label: str,
         limit: float,
+        ear: bool,
         heard: Callable[[str, str], None],
         lost: Callable[[], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport, self._label, self._limit = transport, label, limit
-        self._heard, self._lost = heard, lost
+        # Under RESP2 a connection that subscribes hears nothing else, and without pushes.
+        self._ear, self._heard, self._lost = ear, heard, lost
         self._reader = new_reader()
         self._slots: deque[Slot] = deque()
         self._out: list[bytes] = []
@@ -59,13 +62,13 @@ class Mux(asyncio.Protocol):
     def call(self, sent: Sent, request: Call) -> None:
         """Send a call; its reply will settle `sent`."""
         at = now()
-        self._enter(Slot(sent, request, min(request.until, at + self._limit)), at)
+        self._enter(Slot(sent, request, at, min(request.until, at + self._limit)))
         self._write(packed(request))
 
     def subscribe(self, channel: str) -> Sent:
         """Subscribe; settled once the server has confirmed it."""
         sent, at = Sent(loop=self._loop), now()
-        self._enter(Slot(sent, None, at + self._limit, channel), at)
+        self._enter(Slot(sent, None, at, at + self._limit, channel))
         self._write(command("SUBSCRIBE", channel))
         return sent
 
@@ -76,14 +79,14 @@ class Mux(asyncio.Protocol):
     def ping(self) -> Sent:
         """Ask for a sign of life."""
         sent, at = Sent(loop=self._loop), now()
-        self._enter(Slot(sent, None, at + self._limit), at)
+        self._enter(Slot(sent, None, at, at + self._limit))
         self._write(command("PING"))
         return sent
 
-    def _enter(self, slot: Slot, at: float) -> None:
+    def _enter(self, slot: Slot) -> None:
         self._slots.append(slot)
         if slot.limit < self._timer_at:
-            self._schedule(slot.limit, at)
+            self._schedule(slot.limit, slot.since)
 
     def _write(self, line: bytes) -> None:
         if not self._out:
@@ -102,17 +105,13 @@ class Mux(asyncio.Protocol):
         reader.feed(data)
         self.heard_at = now()
         while (reply := reader.gets()) is not INCOMPLETE:
-            if type(reply) is hiredis.PushNotification:
+            if type(reply) is hiredis.PushNotification or (self._ear and type(reply) is list):
                 self._pushed(reply)
             else:
                 self._replied(reply)
 
     def _replied(self, reply: Any) -> None:
-        slots = self._slots
-        if slots[0].channel is not None and type(reply) is list:
-            self._pushed(reply)  # a confirmation, in RESP2
-            return
-        sent, request, _, _ = slots.popleft()
+        sent, request, _, _, _ = self._slots.popleft()
         if sent.done():
             return
         if isinstance(reply, hiredis.ReplyError):
@@ -123,7 +122,8 @@ class Mux(asyncio.Protocol):
     def _refused(self, sent: Sent, request: Call | None, text: str) -> None:
         if request is not None and is_noscript(text):
             # Nothing was executed; the whole text teaches the server the script.
-            self._enter(Slot(sent, request, now() + self._limit), now())
+            at = now()
+            self._enter(Slot(sent, request, at, min(request.until, at + self._limit)))
             self._write(packed(request, whole=True))
             return
         keys = () if request is None else request.keys
@@ -132,7 +132,7 @@ class Mux(asyncio.Protocol):
     def _pushed(self, message: list[Any]) -> None:
         if message[0] == b"message":
             self._heard(message[1].decode(), message[2].decode("utf-8", "replace"))
-        elif message[0] == b"subscribe":
+        elif message[0] in (b"subscribe", b"pong"):
             sent = self._slots.popleft().sent
             if not sent.done():
                 sent.set_result(True)
@@ -149,21 +149,15 @@ class Mux(asyncio.Protocol):
         """Fail the calls whose time is up; a server that is silent for too long is left."""
         self._timer, self._timer_at = None, float("inf")
         at = now()
-        if self._slots and self._slots[0].sent.done() and self._slots[0].limit < at - self._limit:
+        if self._slots and at - self._slots[0].since >= self._limit:
             self.abort("timed out")
             return
-        pending = float("inf")
         for slot in self._slots:
-            if slot.limit <= at:
-                self._time_out(slot)
-            elif not slot.sent.done():
-                pending = min(pending, slot.limit)
+            if slot.limit <= at and not slot.sent.done():
+                slot.sent.set_exception(not_answered("timed out", self._label))
         if self._slots:
-            self._schedule(min(pending, at + self._limit), at)
-
-    def _time_out(self, slot: Slot) -> None:
-        if not slot.sent.done():
-            slot.sent.set_exception(not_answered("timed out", self._label))
+            pending = [slot.limit for slot in self._slots if not slot.sent.done()]
+            self._schedule(min([*pending, self._slots[0].since + self._limit]), at)
 
     def connection_lost(self, cause: Exception | None) -> None:
         if not self.open:

@@ -28,6 +28,9 @@ def ms(seconds: float) -> int:
     return math.ceil(seconds * 1000)
 
 
+PROVISIONAL_MS, TOMBSTONE_MS = ms(PROVISIONAL), ms(TOMBSTONE)
+
+
 class RedisLocks:
     """Locks of one layout: see `stores.LockStore`.  Every operation is one round trip."""
 
@@ -41,7 +44,7 @@ class RedisLocks:
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
         keys = (name, names.queue_key(name), names.tomb_key(name, owner), TOKENS)
-        args = (owner, ms(lease), int(waits), ms(PROVISIONAL), WAKE)
+        args = (owner, ms(lease), int(waits), PROVISIONAL_MS, WAKE)
         answer = yield from call(self._attempt, keys, args, until)
         if answer[0] == GRANTED:
             return int(answer[1])
@@ -62,13 +65,13 @@ class RedisLocks:
 
     def release(self, name: str, owner: str, until: float) -> Steps[bool]:
         keys = (name, names.queue_key(name))
-        args = (owner, ms(PROVISIONAL), WAKE, *self._farewells(name))
+        args = (owner, PROVISIONAL_MS, WAKE, *self._farewells(name))
         answer = yield from call(self._release, keys, args, until)
         return bool(answer[0] == RELEASED)
 
     def withdraw(self, name: str, owner: str, until: float) -> Steps[bool]:
         keys = (name, names.queue_key(name), names.tomb_key(name, owner))
-        args = (owner, ms(PROVISIONAL), WAKE, *self._farewells(name), ms(TOMBSTONE))
+        args = (owner, PROVISIONAL_MS, WAKE, *self._farewells(name), TOMBSTONE_MS)
         answer = yield from call(self._withdraw, keys, args, until)
         return bool(answer[0] == RELEASED)
 

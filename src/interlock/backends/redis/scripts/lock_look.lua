@@ -11,9 +11,7 @@
 
 local lock, queue = KEYS[1], KEYS[2]
 
-local fields = redis.call('HGETALL', lock)
-if #fields == 0 then return {0} end
-for i = 1, #fields, 2 do
-  if fields[i] == 'mode' then return {3, 'rwlock'} end
-end
-return {1, fields[1], redis.call('PTTL', lock), redis.call('ZCARD', queue)}
+if redis.call('HEXISTS', lock, 'mode') == 1 then return {3, 'rwlock'} end
+local holder = redis.call('HKEYS', lock)[1]
+if not holder then return {0} end
+return {1, holder, redis.call('PTTL', lock), redis.call('ZCARD', queue)}

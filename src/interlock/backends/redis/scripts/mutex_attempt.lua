@@ -20,41 +20,40 @@
 local mutex, queue, tomb, tokens = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, lease_ms, waits, provisional_ms, wake = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-local function micros()
-  local time = redis.call('TIME')
-  return time[1] * 1000000 + time[2]
+local call = redis.call
+if call('EXISTS', mutex, queue, tomb) > 0 then
+  if call('EXISTS', tomb) == 1 then return {2} end
+  local holder = call('GET', mutex)
+  -- Free, but others may have come before: the first one that still hears gets it.
+  while not holder do
+    local head = call('ZRANGE', queue, 0, 0)[1]
+    if not head or head == owner then break end
+    call('ZREM', queue, head)
+    if call('PUBLISH', wake .. string.match(head, '^(.*):'), head) > 0 then
+      call('SET', mutex, head, 'PX', provisional_ms)
+      holder = head
+    end
+  end
+  if holder and holder ~= owner then
+    if waits == '1' then
+      if not call('ZSCORE', queue, owner) then
+        local time, last = call('TIME'), call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0
+        call('ZADD', queue, math.max(time[1] * 1000000 + time[2], last + 1), owner)
+      end
+      call('PEXPIRE', queue, 10000) -- every waiter asks again long before that
+    end
+    return {0, holder, call('PTTL', mutex)}
+  end
+  call('ZREM', queue, owner)
 end
 
-local function grant()
-  redis.call('SET', mutex, owner, 'PX', lease_ms)
-  -- The clock alone could step back, the counter alone could be lost with the data.
-  local token = math.max(micros(), (redis.call('GET', tokens) or 0) + 1)
-  redis.call('SET', tokens, string.format('%.0f', token))
-  return {1, token}
+call('SET', mutex, owner, 'PX', lease_ms)
+local time = call('TIME')
+local token = time[1] * 1000000 + time[2]
+-- The clock alone could step back, a counter alone could be lost with the data.
+local last = call('SET', tokens, token, 'GET')
+if last and last + 1 > token then
+  token = last + 1
+  call('SET', tokens, token)
 end
-
-if redis.call('EXISTS', mutex, queue, tomb) == 0 then return grant() end
-if redis.call('EXISTS', tomb) == 1 then return {2} end
-local holder = redis.call('GET', mutex)
--- Free, but others may have come before: the first one that still hears gets it.
-while not holder do
-  local head = redis.call('ZRANGE', queue, 0, 0)[1]
-  if not head or head == owner then break end
-  redis.call('ZREM', queue, head)
-  if redis.call('PUBLISH', wake .. string.match(head, '^(.*):'), head) > 0 then
-    redis.call('SET', mutex, head, 'PX', provisional_ms)
-    holder = head
-  end
-end
-if not holder or holder == owner then
-  redis.call('ZREM', queue, owner)
-  return grant()
-end
-if waits == '1' then
-  if not redis.call('ZSCORE', queue, owner) then
-    local last = redis.call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0
-    redis.call('ZADD', queue, math.max(micros(), last + 1), owner)
-  end
-  redis.call('PEXPIRE', queue, 10000) -- every waiter asks again long before that
-end
-return {0, holder, redis.call('PTTL', mutex)}
+return {1, token}

@@ -1,0 +1,108 @@
+"""Eight processes, one lock; one is killed, one is paused: `python -m interlock.cli.demo`.
+
+Ends by itself after about twenty seconds, with 0 only if the counter is right, the paused
+worker reported its loss and its late write was refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+
+from ..api.connect import find_backend
+from ..errors import InterlockError
+from .demo_play import Play
+from .demo_screen import Screen, open_screen
+from .demo_story import Stage, Trouble
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run the demo; the exit code tells how it went."""
+    options = _parser().parse_args(words)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        with _folder() as folder:
+            return _play(options, folder)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; every worker was ended\n")
+        return 130
+    except (InterlockError, Trouble) as failure:
+        sys.stderr.write(f"{failure}\n")
+        return 1
+
+
+def _play(options: argparse.Namespace, folder: Path) -> int:
+    url = options.url or f"sqlite:///{folder}/demo.db"
+    label = find_backend(url, {}).label
+    with open_screen(options.plain, label, options.seconds) as screen:
+        stage = Stage(url, folder, options.seconds, screen)
+        try:
+            stage.perform()
+        finally:
+            stage.crew.dismiss()
+    return _verdict(stage.play, screen)
+
+
+def _verdict(play: Play, screen: Screen) -> int:
+    complaints = list(play.complaints())
+    for complaint in complaints:
+        screen.say(f"Not well: {complaint}.", well=False)
+    if not complaints:
+        screen.say(_praise(play), well=True)
+    return 1 if complaints else 0
+
+
+def _praise(play: Play) -> str:
+    recoveries = " and ".join(f"{took:.1f} s" for took in play.recoveries)
+    return (
+        f"All is well: {play.counted} increments under the lock, and the counter says "
+        f"{play.counter}. Two holders were struck; the next one held after {recoveries}. "
+        f"Without the lock {play.scribbled - play.loose} of {play.scribbled} were lost."
+    )
+
+
+@contextlib.contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder that goes when we go."""
+    folder = Path(tempfile.mkdtemp(prefix="interlock-demo-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m interlock.cli.demo", description=__doc__)
+    parser.add_argument("--url", type=_shared, help="another store than a SQLite file of its own")
+    parser.add_argument("--seconds", type=_seconds, default=20.0, help="how long (default: 20)")
+    parser.add_argument("--plain", action="store_true", help="lines in place of the picture")
+    return parser
+
+
+def _shared(url: str) -> str:
+    if url.startswith("memory:"):
+        raise argparse.ArgumentTypeError("memory:// is one process's own; the workers are eight")
+    return url
+
+
+def _seconds(word: str) -> float:
+    seconds = float(word)
+    if not 1 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError("between 1 and 3600")
+    return seconds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

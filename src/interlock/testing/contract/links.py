@@ -1,0 +1,63 @@
+"""A backend whose traffic a claim can count, and cut off."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from ...errors import StoreUnavailable
+from ...steps import Call
+from ...stores import AsyncLink, Backend, Link
+
+
+class Watch:
+    """What one client has asked of its store."""
+
+    def __init__(self) -> None:
+        self.requests: list[Call] = []
+        #: How often it went to the store, whatever it asked on the way.
+        self.trips = 0
+        #: While this is set, nothing that the client asks reaches the store.
+        self.cut = False
+
+    def note(self, *requests: Call) -> None:
+        if self.cut:
+            raise StoreUnavailable("cut off by the claim")
+        self.trips += 1
+        self.requests += requests
+
+    def about(self, name: str) -> int:
+        """How many requests were about one lock alone."""
+        return sum(1 for request in self.requests if request.keys[:1] == (name,))
+
+
+class WatchedLink:
+    """A link of either world: what it answers, awaitable or not, is passed on."""
+
+    def __init__(self, link: Any, watch: Watch) -> None:
+        self._link, self._watch = link, watch
+
+    def call(self, request: Call) -> Any:
+        self._watch.note(request)
+        return self._link.call(request)
+
+    def together(self, requests: tuple[Call, ...]) -> Any:
+        self._watch.note(*requests)
+        return self._link.together(requests)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._link, name)
+
+
+class WatchedBackend:
+    """A backend that makes watched links: see `stores.Backend`."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend, self.watch = backend, Watch()
+        self.label, self.directory = backend.label, backend.directory
+        self.locks, self.mutexes = backend.locks, backend.mutexes
+
+    def link(self) -> Link:
+        return cast("Link", WatchedLink(self._backend.link(), self.watch))
+
+    def alink(self) -> AsyncLink:
+        return cast("AsyncLink", WatchedLink(self._backend.alink(), self.watch))
