@@ -36,7 +36,10 @@ def run(steps: Steps[R], link: Link) -> R:
             try:
                 request = steps.send(reply) if error is None else steps.throw(error)
                 reply = error = None
-                reply = perform(request, link)
+                if type(request) is Call:  # on every hot path, so without a detour
+                    reply = link.call(request)
+                else:
+                    reply = perform(request, link)
             except StopIteration as end:
                 result: R = end.value
                 return result
@@ -49,9 +52,7 @@ def run(steps: Steps[R], link: Link) -> R:
 
 
 def perform(request: Request, link: Link) -> Reply:
-    """Perform one request on a blocking link."""
-    if type(request) is Call:
-        return link.call(request)
+    """Perform a request other than a call on a blocking link."""
     if type(request) is Park:
         return link.park(request.wakes, request.until)
     if type(request) is Listen:
@@ -71,7 +72,10 @@ async def arun(steps: Steps[R], link: AsyncLink) -> R:
             try:
                 request = steps.send(reply) if error is None else steps.throw(error)
                 reply = error = None
-                reply = await aperform(request, link)
+                if type(request) is Call:  # on every hot path, so without a detour
+                    reply = await link.call(request)
+                else:
+                    reply = await aperform(request, link)
             except StopIteration as end:
                 result: R = end.value
                 return result
@@ -84,9 +88,7 @@ async def arun(steps: Steps[R], link: AsyncLink) -> R:
 
 
 async def aperform(request: Request, link: AsyncLink) -> Reply:
-    """Perform one request on an asyncio link."""
-    if type(request) is Call:
-        return await link.call(request)
+    """Perform a request other than a call on an asyncio link."""
     if type(request) is Park:
         return await link.park(request.wakes, request.until)
     if type(request) is Listen:

@@ -7,9 +7,10 @@ mean nothing to anybody else; what a store is told are lengths of time, never in
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, overload
 
 from .errors import UsageError
 
@@ -28,6 +29,10 @@ TOMBSTONE = 60.0
 
 SHORTEST_LEASE, LONGEST_LEASE = 0.05, 30 * 86_400.0
 LONGEST_NAME = 65_536
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_SPELLED = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?")
 
 
 class Terms(NamedTuple):
@@ -126,6 +131,23 @@ def checked_timeout(timeout: Seconds | None) -> float:
     if seconds < 0:
         raise UsageError(f"timeout must be None, -1 or at least 0, not {timeout!r}")
     return seconds
+
+
+@overload
+def spelled(argument: str, value: Seconds | str) -> Seconds: ...
+@overload
+def spelled(argument: str, value: Seconds | str | None) -> Seconds | None: ...
+def spelled(argument: str, value: Seconds | str | None) -> Seconds | None:
+    """Read "500ms", "10s", "5m", "2h" or "30d"; everything else passes as it is.
+
+    Only where words are at home: in decorators and URLs.
+    """
+    if not isinstance(value, str):
+        return value
+    found = _SPELLED.fullmatch(value.strip())
+    if found is None:
+        raise UsageError(f'{argument} must look like "10s", "500ms" or "5m", not {value!r}')
+    return float(found.group(1)) * _UNITS[found.group(2) or "s"]
 
 
 def as_seconds(argument: str, value: object) -> float:

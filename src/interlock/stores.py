@@ -68,6 +68,9 @@ class Directory(Protocol):
 class Link(Protocol):
     """A blocking way to a store, shared by every thread of a client."""
 
+    #: Whether calls are executed in the order in which they were made.
+    ordered: bool
+
     def call(self, request: Call) -> Reply: ...
     def together(self, requests: tuple[Call, ...]) -> list[Reply]: ...
     def listen(self, topics: tuple[Any, ...]) -> Wakes: ...
@@ -83,6 +86,9 @@ class AsyncLink(Protocol):
     A call, once made, is settled whatever happens to the task that awaits it: see
     `drive.Sent`.
     """
+
+    #: Whether calls are executed in the order in which they were made.
+    ordered: bool
 
     def call(self, request: Call) -> Awaitable[Reply]: ...
     def together(self, requests: tuple[Call, ...]) -> Awaitable[list[Reply]]: ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Literal, ParamSpec, TypeVar
 
-from ..model import Seconds, Terms, checked_name, checked_terms
+from ..model import Seconds, Terms, checked_name, checked_terms, spelled
 from .decorate import locked_async, locked_sync
 from .lock import AsyncLock, Lock
 from .session import AsyncSession, Session
@@ -55,20 +55,20 @@ class Client(Session):
         self,
         name: str | Callable[..., str],
         *,
-        lease: Seconds = 30.0,
+        lease: Seconds | str = 30.0,
         renew: bool = True,
-        max_hold: Seconds | None = None,
-        timeout: Seconds | None = None,
+        max_hold: Seconds | str | None = None,
+        timeout: Seconds | str | None = None,
         on_busy: Literal["raise", "skip"] = "raise",
     ) -> Callable[[Callable[P, R]], Callable[P, R]]:
         """Run the decorated function under a lock whose name is built from its arguments.
 
         `name` is a template such as `"orders:{order_id}"`, checked when decorating, or a
         function of the arguments.  With `on_busy="skip"` a call that cannot get the lock in
-        time returns None.
+        time returns None.  Times may be spelled out: `timeout="5s"`.
         """
-        terms = checked_terms(lease, renew, max_hold)
-        return locked_sync(self._lock_for(terms, timeout), name, on_busy)
+        terms, wait = _spelled_terms(lease, renew, max_hold, timeout)
+        return locked_sync(self._lock_for(terms, wait), name, on_busy)
 
     def _lock_for(self, terms: Terms, timeout: Seconds | None) -> Callable[[str], Lock]:
         return lambda name: Lock(self, self.backend.locks, checked_name(name), terms, timeout)
@@ -121,20 +121,20 @@ class AsyncClient(AsyncSession):
         self,
         name: str | Callable[..., str],
         *,
-        lease: Seconds = 30.0,
+        lease: Seconds | str = 30.0,
         renew: bool = True,
-        max_hold: Seconds | None = None,
-        timeout: Seconds | None = None,
+        max_hold: Seconds | str | None = None,
+        timeout: Seconds | str | None = None,
         on_busy: Literal["raise", "skip"] = "raise",
     ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
         """Run the decorated function under a lock whose name is built from its arguments.
 
         `name` is a template such as `"orders:{order_id}"`, checked when decorating, or a
         function of the arguments.  With `on_busy="skip"` a call that cannot get the lock in
-        time returns None.
+        time returns None.  Times may be spelled out: `timeout="5s"`.
         """
-        terms = checked_terms(lease, renew, max_hold)
-        return locked_async(self._lock_for(terms, timeout), name, on_busy)
+        terms, wait = _spelled_terms(lease, renew, max_hold, timeout)
+        return locked_async(self._lock_for(terms, wait), name, on_busy)
 
     def _lock_for(self, terms: Terms, timeout: Seconds | None) -> Callable[[str], AsyncLock]:
         return lambda name: AsyncLock(self, self.backend.locks, checked_name(name), terms, timeout)
@@ -144,3 +144,13 @@ class AsyncClient(AsyncSession):
 
     async def __aexit__(self, *exit: object) -> None:
         await self.close()
+
+
+def _spelled_terms(
+    lease: Seconds | str,
+    renew: bool,
+    max_hold: Seconds | str | None,
+    timeout: Seconds | str | None,
+) -> tuple[Terms, Seconds | None]:
+    terms = checked_terms(spelled("lease", lease), renew, spelled("max_hold", max_hold))
+    return terms, spelled("timeout", timeout)

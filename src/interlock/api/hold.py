@@ -227,11 +227,15 @@ class AsyncHold(BaseHold):
         """
         await self._client.run(self._client.give(self))
 
-    async def __aenter__(self) -> AsyncHold:
+    def enter_block(self) -> AsyncHold:
+        """From now on a loss cancels the running task."""
         self._task = asyncio.current_task()
         assert self._task is not None
         self._blocks.append(self._task.cancelling())
         return self
+
+    async def __aenter__(self) -> AsyncHold:
+        return self.enter_block()
 
     async def __aexit__(
         self,

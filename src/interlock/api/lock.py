@@ -190,8 +190,7 @@ class AsyncLock(BaseLock[AsyncHold]):
         return await self.client.run(self._locked())
 
     async def __aenter__(self) -> AsyncHold:
-        hold = await self.client.run(self._take())
-        return await hold.__aenter__()
+        return (await self.client.run(self._take())).enter_block()
 
     async def __aexit__(
         self,
@@ -232,7 +231,7 @@ class AsyncAttempt:
 
     async def __aenter__(self) -> AsyncHold | None:
         self._hold = await self._lock.acquire(blocking=False)
-        return None if self._hold is None else await self._hold.__aenter__()
+        return None if self._hold is None else self._hold.enter_block()
 
     async def __aexit__(self, *exit: Any) -> None:
         if self._hold is not None:

@@ -18,7 +18,7 @@ import threading
 import time
 import uuid
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from ..drive import arun, now, run
@@ -165,13 +165,17 @@ class BaseSession(Generic[H]):
             return
         hold.forget()
         standing = self.rota.drop(hold)
+        early = standing and self.link.ordered
+        if early:
+            # The next in line may ask right behind our release, and will not overtake it.
+            self.lines.leave(hold.key)
         try:
             released = yield from release(hold.store, hold.grant, now() + RELEASE)
         except (OutcomeUnknown, StoreUnavailable) as failure:
             self.owe(hold.store, hold.name, hold.owner, hold.lease)
             raise _unconfirmed(hold, failure) from failure
         finally:
-            if standing:
+            if standing and not early:
                 self.lines.leave(hold.key)
         if not standing or not released:
             raise hold.lost_error(hold.loss or "its lease ended before it was released")
@@ -286,9 +290,9 @@ class AsyncSession(BaseSession[AsyncHold]):
             self.rota, self.link, self.backend.directory, introduction(self.identity)
         )
 
-    async def run(self, steps: Steps[R]) -> R:
+    def run(self, steps: Steps[R]) -> Coroutine[Any, Any, R]:
         """Drive an algorithm in this task."""
-        return await arun(steps, self.link)
+        return arun(steps, self.link)
 
     def after_fork(self) -> None:
         super().after_fork()

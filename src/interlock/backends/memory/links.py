@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 class MemoryLink:
     """See `stores.Link`."""
 
+    ordered = False
+
     def __init__(self, world: World) -> None:
         self._world = world
 
@@ -46,6 +48,8 @@ class MemoryLink:
 
 class MemoryAsyncLink:
     """See `stores.AsyncLink`."""
+
+    ordered = True
 
     def __init__(self, world: World) -> None:
         self._world = world

@@ -103,6 +103,8 @@ class Line:
 class RedisAsyncLink:
     """See `stores.AsyncLink`."""
 
+    ordered = True
+
     def __init__(self, door: Door) -> None:
         self._door = door
         self._closed = False

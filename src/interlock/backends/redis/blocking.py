@@ -86,6 +86,8 @@ class Wire:
 class RedisLink:
     """See `stores.Link`."""
 
+    ordered = False
+
     def __init__(self, door: Door) -> None:
         self._door = door
         self._closed = False

@@ -6,7 +6,6 @@ must be able neither to switch verification off nor to slip in commands.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from typing import Any, TypeAlias
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from ...errors import StoreMisconfigured, UsageError
+from ...model import as_seconds, spelled
 
 #: A password, or a function that is asked for it at each connection (for rotation).
 Password: TypeAlias = "str | Callable[[], str]"
@@ -125,11 +125,8 @@ def _number(what: str, value: str) -> int:
 
 
 def _seconds(word: str, value: str) -> float:
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = math.nan
-    if not (math.isfinite(seconds) and seconds > 0):
+    seconds = as_seconds(word, spelled(f"parameter {word!r}", value))
+    if seconds <= 0:
         raise UsageError(f"parameter {word!r} must be a positive number of seconds")
     return seconds
 
