@@ -131,11 +131,15 @@ class BaseHold:
         if self._client.observer is not None:
             self._client.tell(Renewed(self.name, self.owner, self.token, self.until))
 
-    def lose(self, cause: str) -> None:
-        """The lease is over and the rota has let go of us: tell everybody."""
+    def end(self, cause: str) -> None:
+        """The lease is over and the rota has let go of us: make room for the next."""
         self._cause = cause
-        log.error("%s", self.lost_error(cause))
         self._client.lines.leave(self.key)
+
+    def lose(self, cause: str) -> None:
+        """The lease is over without our doing: make room, and tell everybody."""
+        self.end(cause)
+        log.error("%s", self.lost_error(cause))
         self._client.tell(Lost(self.name, self.owner, self.token, cause))
         for callback in self._callbacks or ():
             self._client.guarded(callback, self)

@@ -68,6 +68,7 @@ class BaseKeeper:
         for hold in self.rota.holds():
             if now() >= until or not self.rota.drop(hold):
                 continue
+            hold.end("its client was closed")
             try:
                 yield from release(hold.store, _as_grant(hold), until)
             except StoreError as failure:
@@ -151,7 +152,6 @@ class AsyncKeeper(BaseKeeper):
                 await self.link.park(None, now() + 0.1)
 
     async def _farewell(self) -> None:
-        self.rota.closed = True
         await arun(self.farewell(now() + FAREWELL), self.link)
 
     async def shut(self) -> None:

@@ -61,6 +61,10 @@ class Line:
             await connection.connect()
         except Exception as cause:
             self._fail(connecting_failed(cause, self._door.label))
+        except asyncio.CancelledError:
+            # The loop is closing.  Calls cannot be cancelled, so they must be told.
+            self._fail(StoreUnavailable("the event loop is closing", self._door.label))
+            raise
         else:
             self._connection = connection
             link, door = self._link, self._door

@@ -32,7 +32,8 @@ class Wire:
     def __init__(self, door: Door, until: float) -> None:
         self._connection = door.blocking()
         patience = max(min(until - now(), door.connect_timeout), 0.001)
-        self._connection.socket_connect_timeout = patience
+        # redis-py waits so long for the connection, and then for each answer to AUTH and the like.
+        self._connection.socket_connect_timeout = self._connection.socket_timeout = patience
         try:
             self._connection.connect()
         except Exception as cause:
