@@ -41,6 +41,8 @@ class Terms(NamedTuple):
     lease: float = 30.0
     renew: bool = True
     max_hold: float | None = None
+    #: How long before its validity ends a silent lease is reported lost.
+    guard: float = 1.5
 
 
 class Grant(NamedTuple):
@@ -120,7 +122,12 @@ def checked_terms(lease: Seconds, renew: bool, max_hold: Seconds | None) -> Term
     ceiling = None if max_hold is None else as_seconds("max_hold", max_hold)
     if ceiling is not None and ceiling <= 0:
         raise UsageError(f"max_hold must be positive, not {max_hold!r}")
-    return Terms(seconds, bool(renew), ceiling)
+    return Terms(seconds, bool(renew), ceiling, guard(seconds))
+
+
+def guard(lease: float) -> float:
+    """How long before its validity ends a silent lease is reported lost."""
+    return min(max(0.05, 0.05 * lease), lease / 4)
 
 
 def checked_timeout(timeout: Seconds | None) -> float:

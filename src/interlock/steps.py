@@ -67,6 +67,11 @@ def call(
     return (yield Call(operation, keys, args, until))
 
 
+def nothing() -> Steps[None]:
+    """Do nothing at all.  No round trip."""
+    yield from ()
+
+
 def together(calls: Sequence[Call]) -> Steps[list[Reply]]:
     """Run calls side by side.  One round trip of the slowest node."""
     replies: list[Reply] = yield Together(tuple(calls))

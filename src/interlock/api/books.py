@@ -21,14 +21,11 @@ class ThreadBooks(threading.local, Generic[H]):
     """The book of the running thread; it goes when the thread goes."""
 
     def __init__(self) -> None:
-        self._book: Book[H] = {}
-
-    def mine(self) -> Book[H]:
-        return self._book
+        self.mine: Book[H] = {}
 
     def keys(self) -> set[Key]:
         """What this thread holds."""
-        return set(self._book)
+        return set(self.mine)
 
 
 class TaskBooks(Generic[H]):
@@ -37,6 +34,7 @@ class TaskBooks(Generic[H]):
     def __init__(self) -> None:
         self._books: WeakKeyDictionary[asyncio.Task[object], Book[H]] = WeakKeyDictionary()
 
+    @property
     def mine(self) -> Book[H]:
         task = asyncio.current_task()
         if task is None:

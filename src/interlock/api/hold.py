@@ -13,6 +13,7 @@ from ..errors import LockLost, NotHeld
 from ..events import Lost, Renewed
 from ..model import Grant, Terms, validity
 from ..recipes.keep import NEVER
+from ..steps import Steps, nothing
 from ..stores import LockStore
 from .lines import Key
 
@@ -27,11 +28,6 @@ OnLost: TypeAlias = Callable[[Any], object]
 FORKED = "this process is a fork of the holder, and holds nothing itself"
 
 
-def guard(lease: float) -> float:
-    """How long before its validity ends a silent lease is reported lost."""
-    return min(max(0.05, 0.05 * lease), lease / 4)
-
-
 class BaseHold:
     """What both worlds share: the facts of a grant, and whether it still stands."""
 
@@ -42,6 +38,7 @@ class BaseHold:
         "_cause",
         "_client",
         "_generation",
+        "_guard",
         "acquired",
         "depth",
         "grant",
@@ -71,7 +68,7 @@ class BaseHold:
         self._client, self._generation = client, client.generation
         self.store, self.key, self._book, self.grant = store, key, book, grant
         self.name, self.owner, self.token = grant.name, grant.owner, grant.token
-        self.lease, self.kept = terms.lease, terms.renew
+        self.lease, self.kept, self._guard = terms.lease, terms.renew, terms.guard
         self.max_at = NEVER if terms.max_hold is None else grant.asked + terms.max_hold
         self.acquired, self.depth = grant.asked, 1
         # A lost hold may stand below ours until its block is left.
@@ -79,11 +76,10 @@ class BaseHold:
         book[key] = self
         self._cause: str | None = None
         self._callbacks: list[OnLost] | None = None
-        self._stand(grant.asked)
+        self._stand(grant.asked, grant.until)
 
-    def _stand(self, asked: float) -> None:
-        self.until = validity(asked, self.lease)
-        self.lost_at = self.until - guard(self.lease)
+    def _stand(self, asked: float, until: float) -> None:
+        self.until, self.lost_at = until, until - self._guard
         due = asked + self.lease / 3
         self.renew_at = due if self.kept and due < self.max_at else NEVER
 
@@ -127,7 +123,7 @@ class BaseHold:
 
     def renewed(self, asked: float) -> None:
         """The store has set the lease anew, in answer to a question of `asked`."""
-        self._stand(asked)
+        self._stand(asked, validity(asked, self.lease))
         if self._client.observer is not None:
             self._client.tell(Renewed(self.name, self.owner, self.token, self.until))
 
@@ -169,6 +165,17 @@ class BaseHold:
         elif top is not None and top.outer is self:
             top.outer = self.outer
 
+    def enter_block(self) -> None:
+        """A block begins that relies on this hold."""
+
+    def leave_block(self, error: BaseException | None) -> LockLost | None:
+        """A block ends, perhaps by `error`; LockLost if that was our way to say so."""
+        return None
+
+    def _leave(self, error: BaseException | None) -> Steps[None]:
+        """Leave a block; a forked child passes through its parent's without a trace."""
+        return nothing() if self.inherited else self._client.leave(self, error)
+
     @property
     def inherited(self) -> bool:
         """Whether this process got the hold by forking, and so must not touch it."""
@@ -208,7 +215,7 @@ class Hold(BaseHold):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._client.run(self._client.leave(self, error))
+        self._client.run(self._leave(error))
 
 
 class AsyncHold(BaseHold):
@@ -231,15 +238,9 @@ class AsyncHold(BaseHold):
         """
         await self._client.run(self._client.give(self))
 
-    def enter_block(self) -> AsyncHold:
-        """From now on a loss cancels the running task."""
-        self._task = asyncio.current_task()
-        assert self._task is not None
-        self._blocks.append(self._task.cancelling())
-        return self
-
     async def __aenter__(self) -> AsyncHold:
-        return self.enter_block()
+        self.enter_block()
+        return self
 
     async def __aexit__(
         self,
@@ -247,12 +248,13 @@ class AsyncHold(BaseHold):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        lost = self._own_cancellation(error)
-        try:
-            await self._client.run(self._client.leave(self, lost or error))
-        finally:
-            if lost is not None:
-                raise lost from error
+        await self._client.run(self._leave(error))
+
+    def enter_block(self) -> None:
+        """From now on a loss cancels the running task."""
+        self._task = asyncio.current_task()
+        assert self._task is not None
+        self._blocks.append(self._task.cancelling())
 
     def lose(self, cause: str) -> None:
         """The lease is over: tell everybody, and cancel the block that relies on it."""
@@ -261,8 +263,8 @@ class AsyncHold(BaseHold):
             self._cancelled = True
             self._task.cancel(f"lock {self.name!r} was lost")
 
-    def _own_cancellation(self, error: BaseException | None) -> LockLost | None:
-        """LockLost, if the cancellation that ends this block is the one of `lose`."""
+    def leave_block(self, error: BaseException | None) -> LockLost | None:
+        """A block ends; LockLost if the cancellation that ends it is the one of `lose`."""
         cancelling = self._blocks.pop()
         if not self._cancelled or self._task is None:
             return None

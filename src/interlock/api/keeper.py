@@ -42,9 +42,7 @@ class BaseKeeper:
     def watch(self, hold: Kept) -> None:
         """Keep a hold from now on."""
         if self.rota.add(hold):
-            self._wakes.wake()
-        if not self.running():
-            self.start()
+            self.wake()
 
     def running(self) -> bool:
         raise NotImplementedError
@@ -142,6 +140,7 @@ class AsyncKeeper(BaseKeeper):
         finally:
             # The loop is closing, or the client: nothing may stay behind.
             await self._farewell()
+            self.rota.unattended()
 
     async def _round(self) -> None:
         try:

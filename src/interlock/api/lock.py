@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from types import TracebackType
 from typing import Any, Final, Generic, Literal, TypeVar, overload
 
@@ -9,7 +10,7 @@ from ..drive import now
 from ..errors import AcquireTimeout, NotHeld
 from ..model import Seconds, Terms, checked_timeout
 from ..recipes.lock import ANSWER
-from ..steps import Steps
+from ..steps import Steps, nothing
 from ..stores import LockStore
 from .hold import AsyncHold, BaseHold, Hold
 from .session import AsyncSession, BaseSession, Session
@@ -49,8 +50,15 @@ class BaseLock(Generic[H]):
         """What the user calls this lock."""
         return self._key[1]
 
-    def _take(self) -> Steps[H]:
-        return self.client.take(self.store, self._key, self.terms, self._timeout, False)
+    def _enter(self) -> Steps[H]:
+        hold = yield from self.client.take(self.store, self._key, self.terms, self._timeout, False)
+        hold.enter_block()
+        return hold
+
+    def _leave(self, error: BaseException | None) -> Steps[None]:
+        """Leave a block; a forked child passes through its parent's without a trace."""
+        hold = self._held()
+        return nothing() if hold is None else self.client.leave(hold, error)
 
     def _acquire(self, blocking: bool, timeout: Seconds | _Own | None) -> Steps[H | None]:
         if not blocking:
@@ -70,7 +78,7 @@ class BaseLock(Generic[H]):
 
     def _held(self) -> H | None:
         """The hold of the running thread or task; None in a fork that never took it."""
-        hold = self.client.books.mine().get(self._key)
+        hold = self.client.books.mine.get(self._key)
         if hold is None and self._key not in self.client.inherited:
             raise NotHeld(self.name)
         return hold
@@ -84,7 +92,7 @@ class BaseLock(Generic[H]):
     def __repr__(self) -> str:
         hold = None
         try:
-            hold = self.client.books.mine().get(self._key)
+            hold = self.client.books.mine.get(self._key)
         except RuntimeError:
             pass  # outside of any task nobody holds anything
         state = f" {hold!r}" if hold is not None else ""
@@ -133,7 +141,7 @@ class Lock(BaseLock[Hold]):
         return self.client.run(self._locked())
 
     def __enter__(self) -> Hold:
-        return self.client.run(self._take())
+        return self.client.run(self._enter())
 
     def __exit__(
         self,
@@ -141,8 +149,7 @@ class Lock(BaseLock[Hold]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if (hold := self._held()) is not None:
-            hold.__exit__(kind, error, trace)
+        self.client.run(self._leave(error))
 
 
 class AsyncLock(BaseLock[AsyncHold]):
@@ -189,17 +196,16 @@ class AsyncLock(BaseLock[AsyncHold]):
         """Whether anybody holds it right now.  Cost: one round trip."""
         return await self.client.run(self._locked())
 
-    async def __aenter__(self) -> AsyncHold:
-        return (await self.client.run(self._take())).enter_block()
+    def __aenter__(self) -> Awaitable[AsyncHold]:
+        return self.client.run(self._enter())
 
-    async def __aexit__(
+    def __aexit__(
         self,
         kind: type[BaseException] | None,
         error: BaseException | None,
         trace: TracebackType | None,
-    ) -> None:
-        if (hold := self._held()) is not None:
-            await hold.__aexit__(kind, error, trace)
+    ) -> Awaitable[None]:
+        return self.client.run(self._leave(error))
 
 
 class Attempt:
@@ -231,7 +237,9 @@ class AsyncAttempt:
 
     async def __aenter__(self) -> AsyncHold | None:
         self._hold = await self._lock.acquire(blocking=False)
-        return None if self._hold is None else self._hold.enter_block()
+        if self._hold is not None:
+            self._hold.enter_block()
+        return self._hold
 
     async def __aexit__(self, *exit: Any) -> None:
         if self._hold is not None:

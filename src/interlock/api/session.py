@@ -100,10 +100,12 @@ class BaseSession(Generic[H]):
         self, store: LockStore, key: Key, terms: Terms, timeout: float, trial: bool
     ) -> Steps[H]:
         """Take a lock for the running thread or task."""
-        book = self.books.mine()
+        book = self.books.mine
         if store.reentrant and (held := book.get(key)) is not None:
             held.reenter()
             return held
+        if self.rota.closed:
+            raise StoreUnavailable("this client is closed: make another", self.backend.label)
         seeking = self._seek(store, key[1], terms, timeout, trial)
         if not self.lines.enter(key):
             self.tell(Parked(seeking.name, seeking.owner, None, 0.0))
@@ -185,14 +187,19 @@ class BaseSession(Generic[H]):
 
     def leave(self, hold: BaseHold, error: BaseException | None) -> Steps[None]:
         """Leave a block: release, but never hide the exception that ends it."""
-        if hold.inherited:
-            return  # a forked child passes through its parent's block
+        lost = hold.leave_block(error)
+        return self.give(hold) if error is None else self._give_amid(hold, error, lost)
+
+    def _give_amid(
+        self, hold: BaseHold, error: BaseException, lost: LockLost | None
+    ) -> Steps[None]:
         try:
             yield from self.give(hold)
         except (LockLost, StoreError) as failure:
-            if error is None:
-                raise
             error.add_note(str(failure))
+        finally:
+            if lost is not None:
+                raise lost from error
 
     def owe(self, store: LockStore, name: str, owner: str, lease: float) -> None:
         """Let the keeper withdraw an owner as soon as the store answers again."""

@@ -60,8 +60,11 @@ class Group:
         self.next_at = self.next_loss = NEVER
 
     def note(self, hold: Kept) -> float:
-        self.next_loss = min(self.next_loss, hold.lost_at)
-        self.next_at = min(self.next_at, hold.renew_at, hold.lost_at)
+        if hold.lost_at < self.next_loss:
+            self.next_loss = hold.lost_at
+        at = hold.renew_at if hold.renew_at < hold.lost_at else hold.lost_at
+        if at < self.next_at:
+            self.next_at = at
         return self.next_at
 
 
@@ -98,7 +101,8 @@ class Rota:
         self._owed: list[Owed] = []
         self.closed = False
         #: When the keeper means to look again; a hold that is due earlier must wake it.
-        self.looks_at = -NEVER
+        #: While it is at work it will look again anyhow; before it works, nobody looks.
+        self.looks_at = NEVER
 
     def add(self, hold: Kept) -> bool:
         """Put a hold on the rota; True when the keeper must be woken for it."""
@@ -120,6 +124,11 @@ class Rota:
         """Remember a withdrawal that has to be tried again."""
         with self._mutex:
             self._owed.append(owed)
+
+    def unattended(self) -> None:
+        """The keeper has gone: whoever comes next must start another."""
+        with self._mutex:
+            self.looks_at = NEVER
 
     def holds(self) -> list[Kept]:
         """Everything on the rota."""

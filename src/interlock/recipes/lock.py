@@ -20,6 +20,7 @@ known to know nothing of us; if the withdrawal fails as well, it is owed, and th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -63,7 +64,7 @@ UNASKED = Busy(None, None)
 LATE_GRANTS = 3
 
 
-@dataclass
+@dataclass(slots=True)
 class Seeking:
     """One acquisition under way: what it wants, and what the store may know of it."""
 
@@ -86,7 +87,7 @@ class Seeking:
     crowded: bool = False
     traced: bool = field(default=False, init=False)
     doubted: bool = field(default=False, init=False)
-    answered: float | None = field(default=None, init=False)
+    answered: float = field(default=-math.inf, init=False)
     failures: int = field(default=0, init=False)
     parked: bool = field(default=False, init=False)
     reports: int = field(default=0, init=False)
@@ -103,7 +104,12 @@ def acquire(seeking: Seeking) -> Steps[Grant]:
     most one a second while waiting.  If interrupted: nothing is left in the store.
     """
     try:
-        return (yield from _seek(seeking))
+        answer: Grant | Busy = UNASKED
+        if not seeking.crowded:
+            answer = yield from attempt(seeking, waits=False)
+        while isinstance(answer, Busy):
+            answer = yield from _wait(seeking, answer)
+        return answer
     except GeneratorExit:
         _tell(seeking, Abandoned(seeking.name, seeking.owner))
         raise
@@ -118,33 +124,30 @@ def acquire(seeking: Seeking) -> Steps[Grant]:
         raise
 
 
-def _seek(seeking: Seeking) -> Steps[Grant]:
-    answer: Grant | Busy = UNASKED
-    if not seeking.crowded:
-        answer = yield from attempt(seeking, waits=False)
-    while isinstance(answer, Busy):
-        if seeking.expired:
-            raise (yield from give_up(seeking, answer.holder))
-        topics = seeking.store.topics(seeking.name, seeking.owner, answer)
-        with (yield from listen(topics)) as wakes:
-            answer = yield from _wait(seeking, wakes, topics)
-    return answer
+def _wait(seeking: Seeking, busy: Busy) -> Steps[Grant | Busy]:
+    """Listen, then ask and park in turn while the same topics are the right ones."""
+    if seeking.expired:
+        raise (yield from give_up(seeking, busy.holder))
+    topics = seeking.store.topics(seeking.name, seeking.owner, busy)
+    with (yield from listen(topics)) as wakes:
+        while True:
+            answer = yield from attempt(seeking, waits=True)
+            if isinstance(answer, Grant) or seeking.expired:
+                return answer
+            if seeking.store.topics(seeking.name, seeking.owner, answer) != topics:
+                return answer
+            yield from _park(seeking, answer, wakes)
 
 
-def _wait(seeking: Seeking, wakes: Wakes, topics: tuple[Any, ...]) -> Steps[Grant | Busy]:
-    """Ask and park in turn, while the same topics are the right ones to listen to."""
-    while True:
-        answer = yield from attempt(seeking, waits=True)
-        if isinstance(answer, Grant) or seeking.expired:
-            return answer
-        if seeking.store.topics(seeking.name, seeking.owner, answer) != topics:
-            return answer
-        seeking.parked = True
-        _tell(seeking, Parked(seeking.name, seeking.owner, answer.holder, _waited(seeking)))
-        if _waited(seeking) >= REPORT * (seeking.reports + 1):
-            yield from _report(seeking, answer)
-        if (yield from park(wakes, wake_by(answer, seeking))):
-            _tell(seeking, Woken(seeking.name, seeking.owner))
+def _park(seeking: Seeking, busy: Busy, wakes: Wakes) -> Steps[None]:
+    """Wait for a reason to ask again, and now and then say that we do."""
+    seeking.parked = True
+    waited = _waited(seeking)
+    _tell(seeking, Parked(seeking.name, seeking.owner, busy.holder, waited))
+    if waited >= REPORT * (seeking.reports + 1):
+        yield from _report(seeking, busy)
+    if (yield from park(wakes, wake_by(busy, seeking))):
+        _tell(seeking, Woken(seeking.name, seeking.owner))
 
 
 def _report(seeking: Seeking, busy: Busy) -> Steps[None]:
@@ -166,48 +169,37 @@ def wake_by(busy: Busy, seeking: Seeking) -> float:
 def attempt(seeking: Seeking, waits: bool) -> Steps[Grant | Busy]:
     """Ask until there is an answer that can be trusted, or patience ends."""
     late = 0
-    while True:
-        asked = seeking.clock()
-        answer = yield from _ask(seeking, waits)
-        if answer is None:
+    while late < LATE_GRANTS:
+        asked, traced = seeking.clock(), seeking.traced
+        until = max(seeking.deadline, asked + ANSWER)
+        # From here on the store may know us, whatever strikes before the answer is in hand.
+        seeking.traced = True
+        try:
+            answer = yield from seeking.store.attempt(
+                seeking.name, seeking.owner, seeking.lease, waits, until
+            )
+        except (StoreMisconfigured, StoreUnavailable, OutcomeUnknown) as failure:
+            yield from _bear(seeking, failure, traced)
             continue
+        seeking.answered, seeking.failures = seeking.clock(), 0
         if isinstance(answer, Busy):
+            seeking.traced = traced or waits or seeking.doubted
             return answer
         until = validity(asked, seeking.lease)
-        if seeking.clock() < until:
+        if seeking.answered < until:
             return Grant(seeking.name, seeking.owner, answer, asked, until, seeking.doubted)
         late += 1
-        if late == LATE_GRANTS:
-            raise _too_slow(seeking)
+    raise _too_slow(seeking)
 
 
-def _ask(seeking: Seeking, waits: bool) -> Steps[int | Busy | None]:
-    """Ask once.  None: no answer, but another question is worth it."""
-    traced = seeking.traced
-    # From here on the store may know us, whatever strikes before the answer is in hand.
-    seeking.traced = True
-    try:
-        until = max(seeking.deadline, seeking.clock() + ANSWER)
-        answer = yield from seeking.store.attempt(
-            seeking.name, seeking.owner, seeking.lease, waits, until
-        )
-    except StoreMisconfigured:
-        seeking.traced = traced  # an answer, and it was no
-        raise
-    except (StoreUnavailable, OutcomeUnknown) as failure:
-        if isinstance(failure, OutcomeUnknown):
-            seeking.doubted = True
-        else:
-            seeking.traced = traced
-        yield from _bear(seeking, failure)
-        return None
-    seeking.answered, seeking.failures = seeking.clock(), 0
-    seeking.traced = traced or waits or not isinstance(answer, Busy) or seeking.doubted
-    return answer
-
-
-def _bear(seeking: Seeking, failure: StoreError) -> Steps[None]:
+def _bear(seeking: Seeking, failure: StoreError, traced: bool) -> Steps[None]:
     """Pause before the next question, or let the failure through."""
+    if isinstance(failure, OutcomeUnknown):
+        seeking.doubted = True
+    else:
+        seeking.traced = traced  # the question was not executed
+    if isinstance(failure, StoreMisconfigured):
+        raise failure
     seeking.failures += 1
     now = seeking.clock()
     if now >= seeking.deadline or not _patient(seeking, now):
@@ -220,7 +212,7 @@ def _bear(seeking: Seeking, failure: StoreError) -> Steps[None]:
 
 def _patient(seeking: Seeking, now: float) -> bool:
     """A store that never answered gets a second chance; one that did gets some time."""
-    if seeking.answered is None:
+    if seeking.answered == -math.inf:
         return seeking.failures < 2
     return now - seeking.answered < PATIENCE
 

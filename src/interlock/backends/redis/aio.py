@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from ...drive import Sent, now
-from ...errors import OutcomeUnknown, StoreError, StoreUnavailable, UsageError
+from ...errors import InterlockError, OutcomeUnknown, StoreError, StoreUnavailable, UsageError
 from ...parking import TaskWakes, pause_task
 from ...steps import Call, Reply, Wakes
 from .connections import Door, connecting_failed, retire, transport_of
-from .mux import Mux
+from .mux import Mux, Slot
 from .names import Topic
 
 log = logging.getLogger("interlock.redis")
@@ -29,10 +29,10 @@ class Line:
         self._link, self._door, self._ear = link, door, ear
         self.mux: Mux | None = None
         self._opening: asyncio.Task[None] | None = None
-        self._unsent: deque[tuple[Sent, Call]] = deque()
+        self._unsent: deque[tuple[Slot, Call]] = deque()
         self._connection: Any = None
 
-    def call(self, sent: Sent, request: Call) -> None:
+    def call(self, sent: Slot, request: Call) -> None:
         if self.mux is not None:
             self.mux.call(sent, request)
         else:
@@ -84,7 +84,7 @@ class Line:
         while self._unsent:
             mux.call(*self._unsent.popleft())
 
-    def _fail(self, failure: StoreError) -> None:
+    def _fail(self, failure: InterlockError) -> None:
         while self._unsent:
             sent, _ = self._unsent.popleft()
             if not sent.done():
@@ -137,7 +137,7 @@ class RedisAsyncLink:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._bind()
-        sent = Sent(loop=loop)
+        sent = Slot(loop=loop)
         if self._closed:
             sent.set_exception(StoreUnavailable("this client is closed", self._door.label))
         else:
@@ -275,7 +275,7 @@ class RedisAsyncLink:
         await self._ear.close()
 
 
-def all_of(calls: list[Sent]) -> Sent:
+def all_of(calls: Sequence[Sent]) -> Sent:
     """Settled when each of the calls is; an error is the reply of its own call only."""
     whole: Sent = Sent()
     left = len(calls)

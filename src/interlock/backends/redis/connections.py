@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import socket
+import ssl
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -23,10 +24,10 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from ...errors import StoreError, StoreMisconfigured, UsageError
+from ...errors import InterlockError, StoreMisconfigured, UsageError
 from ...steps import Call
 from .replies import not_sent
-from .settings import Settings, connection_options
+from .settings import Settings, connection_options, credentials
 
 BLOCKING = {
     "tcp": redis_connection.Connection,
@@ -65,14 +66,17 @@ class SettingsDoor:
         self.label, self.timeout = settings.label, settings.timeout
         self.connect_timeout = settings.connect_timeout
         self.protocol = settings.protocol or 3
-        self._transport, self._options = settings.transport, connection_options(settings)
+        self._settings, self._options = settings, connection_options(settings)
 
     def blocking(self) -> Any:
-        return _quiet(BLOCKING[self._transport], {**self._options, "protocol": 2}, Retry)
+        return _quiet(BLOCKING[self._settings.transport], self._with(protocol=2), Retry)
 
     def asyncio(self) -> Any:
-        options = {**self._options, "protocol": self.protocol}
-        return _quiet(ASYNCIO[self._transport], options, AsyncRetry)
+        options = self._with(protocol=self.protocol)
+        return _quiet(ASYNCIO[self._settings.transport], options, AsyncRetry)
+
+    def _with(self, protocol: int) -> dict[str, Any]:
+        return {**self._options, **credentials(self._settings), "protocol": protocol}
 
 
 class BorrowedDoor:
@@ -143,12 +147,25 @@ def command(*words: str) -> bytes:
     return _pack(words)
 
 
-def connecting_failed(cause: BaseException, label: str) -> StoreError:
+def connecting_failed(cause: BaseException, label: str) -> InterlockError:
     """Why a connection could not be opened, in words."""
-    if isinstance(cause, StoreError):
+    if isinstance(cause, InterlockError):
         return cause
     if isinstance(cause, (exceptions.AuthenticationError, exceptions.NoPermissionError)):
         return StoreMisconfigured(f"{label} refused the user name or password", label)
     if isinstance(cause, exceptions.ResponseError):
+        # A server that does not know AUTH or HELLO quotes what followed: the password.
+        cause.args = (str(cause).partition(", with args")[0],)
         return StoreMisconfigured(f"{label} refused the connection: {cause}", label)
+    if (distrust := _distrust(cause)) is not None:
+        return StoreMisconfigured(f"the certificate of {label} is not trusted: {distrust}", label)
     return not_sent(cause, label)
+
+
+def _distrust(cause: BaseException | None) -> str | None:
+    """Why a certificate was refused, if that is at the bottom of an error."""
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return cause.verify_message
+        cause = cause.__cause__ or cause.__context__
+    return None

@@ -86,6 +86,7 @@ class Ear:
         try:
             limit = now() + SUBSCRIBING
             while not channels <= self._confirmed and now() < limit:
+                place.woken = False  # opening the ear wakes everybody, us too
                 self._wait(place, limit)
                 if self._refusal is not None:
                     raise self._refusal
@@ -168,11 +169,14 @@ class Ear:
     def _dispatch(self, message: Any) -> None:
         if isinstance(message, hiredis.ReplyError):
             self._refusal = from_reply(str(message), (), self._label)
+            with self._mutex:
+                self._drop()  # which channel was meant is unknown: the next listener asks anew
             self._wake_all()
         elif isinstance(message, list) and message[0] == b"message":
             self._deliver(message[1].decode(), message[2].decode("utf-8", "replace"))
         elif isinstance(message, list) and message[0] == b"subscribe":
-            self._confirmed.add(message[1].decode())
+            if (channel := message[1].decode()) in self._asked:
+                self._confirmed.add(channel)
             self._nudge_all()
 
     def _deliver(self, channel: str, message: str) -> None:

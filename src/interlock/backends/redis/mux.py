@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import hiredis
 
@@ -20,15 +20,17 @@ from .connections import INCOMPLETE, command, new_reader, packed
 from .replies import from_reply, is_noscript, not_answered
 
 
-class Slot(NamedTuple):
-    """A place in the order of replies."""
+class Slot(Sent):
+    """A call that was sent, and its place in the order of replies: one object for both."""
 
-    sent: Sent
+    __slots__ = ("channel", "limit", "request", "since")
+
+    #: None when it is not one of ours that is asked for: a ping, a subscription.
     request: Call | None
     since: float
     limit: float
-    #: The channel, when it is a subscription: confirmed by a push, refused by a reply.
-    channel: str | None = None
+    #: The channel of a subscription: confirmed by a push, refused by a reply.
+    channel: str | None
 
 
 class Mux(asyncio.Protocol):
@@ -59,39 +61,50 @@ class Mux(asyncio.Protocol):
 
     # --- sending ---------------------------------------------------------------------------
 
-    def call(self, sent: Sent, request: Call) -> None:
-        """Send a call; its reply will settle `sent`."""
-        at = now()
-        self._enter(Slot(sent, request, at, min(request.until, at + self._limit)))
+    def call(self, slot: Slot, request: Call) -> None:
+        """Send a call; its reply will settle `slot`."""
+        slot.request, slot.channel = request, None
+        slot.since = at = now()
+        slot.limit = min(request.until, at + self._limit)
+        self._slots.append(slot)
+        if slot.limit < self._timer_at:
+            self._schedule(slot.limit, at)
         self._write(packed(request))
 
-    def subscribe(self, channel: str) -> Sent:
+    def subscribe(self, channel: str) -> Slot:
         """Subscribe; settled once the server has confirmed it."""
-        sent, at = Sent(loop=self._loop), now()
-        self._enter(Slot(sent, None, at, at + self._limit, channel))
+        slot = self._enter(channel)
         self._write(command("SUBSCRIBE", channel))
-        return sent
+        return slot
 
     def unsubscribe(self, channel: str) -> None:
         """Unsubscribe; the confirmation is a push that nobody waits for."""
         self._write(command("UNSUBSCRIBE", channel))
 
-    def ping(self) -> Sent:
+    def ping(self) -> Slot:
         """Ask for a sign of life."""
-        sent, at = Sent(loop=self._loop), now()
-        self._enter(Slot(sent, None, at, at + self._limit))
+        slot = self._enter(None)
         self._write(command("PING"))
-        return sent
+        return slot
 
-    def _enter(self, slot: Slot) -> None:
+    def _enter(self, channel: str | None) -> Slot:
+        slot = Slot(loop=self._loop)
+        slot.request, slot.channel = None, channel
+        slot.since = at = now()
+        slot.limit = at + self._limit
         self._slots.append(slot)
         if slot.limit < self._timer_at:
-            self._schedule(slot.limit, slot.since)
+            self._schedule(slot.limit, at)
+        return slot
 
     def _write(self, line: bytes) -> None:
-        if not self._out:
+        if self._out:
+            self._out.append(line)
+        elif len(self._slots) < 2:
+            self._transport.write(line)  # nobody else is about: at once
+        else:
+            self._out.append(line)
             self._loop.call_soon(self._flush)
-        self._out.append(line)
 
     def _flush(self) -> None:
         out, self._out = self._out, []
@@ -107,35 +120,31 @@ class Mux(asyncio.Protocol):
         while (reply := reader.gets()) is not INCOMPLETE:
             if type(reply) is hiredis.PushNotification or (self._ear and type(reply) is list):
                 self._pushed(reply)
-            else:
-                self._replied(reply)
+                continue
+            slot = self._slots.popleft()
+            if not slot.done():
+                if isinstance(reply, hiredis.ReplyError):
+                    self._refused(slot, str(reply))
+                else:
+                    slot.set_result(reply)
 
-    def _replied(self, reply: Any) -> None:
-        sent, request, _, _, _ = self._slots.popleft()
-        if sent.done():
-            return
-        if isinstance(reply, hiredis.ReplyError):
-            self._refused(sent, request, str(reply))
-        else:
-            sent.set_result(reply)
-
-    def _refused(self, sent: Sent, request: Call | None, text: str) -> None:
+    def _refused(self, slot: Slot, text: str) -> None:
+        request = slot.request
         if request is not None and is_noscript(text):
             # Nothing was executed; the whole text teaches the server the script.
-            at = now()
-            self._enter(Slot(sent, request, at, min(request.until, at + self._limit)))
+            self._slots.append(slot)
             self._write(packed(request, whole=True))
             return
         keys = () if request is None else request.keys
-        sent.set_exception(from_reply(text, keys, self._label))
+        slot.set_exception(from_reply(text, keys, self._label))
 
     def _pushed(self, message: list[Any]) -> None:
         if message[0] == b"message":
             self._heard(message[1].decode(), message[2].decode("utf-8", "replace"))
         elif message[0] in (b"subscribe", b"pong"):
-            sent = self._slots.popleft().sent
-            if not sent.done():
-                sent.set_result(True)
+            slot = self._slots.popleft()
+            if not slot.done():
+                slot.set_result(True)
 
     # --- time and the end --------------------------------------------------------------------
 
@@ -153,10 +162,10 @@ class Mux(asyncio.Protocol):
             self.abort("timed out")
             return
         for slot in self._slots:
-            if slot.limit <= at and not slot.sent.done():
-                slot.sent.set_exception(not_answered("timed out", self._label))
+            if slot.limit <= at and not slot.done():
+                slot.set_exception(not_answered("timed out", self._label))
         if self._slots:
-            pending = [slot.limit for slot in self._slots if not slot.sent.done()]
+            pending = [slot.limit for slot in self._slots if not slot.done()]
             self._schedule(min([*pending, self._slots[0].since + self._limit]), at)
 
     def connection_lost(self, cause: Exception | None) -> None:
@@ -168,8 +177,8 @@ class Mux(asyncio.Protocol):
         reason = str(cause) if cause is not None else self._why
         while self._slots:
             slot = self._slots.popleft()
-            if not slot.sent.done():
-                slot.sent.set_exception(not_answered(reason, self._label))
+            if not slot.done():
+                slot.set_exception(not_answered(reason, self._label))
         self._lost()
 
     def abort(self, why: str) -> None:

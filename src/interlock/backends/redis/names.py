@@ -7,6 +7,7 @@ both find the same lock; everything that starts with `interlock:` is ours alone.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 #: What the names of wake channels start with; the client's identity follows.
@@ -31,12 +32,30 @@ def prefixed(prefix: str, name: str) -> str:
     return f"{prefix}:{name}" if "{" in name else f"{prefix}:{{{name}}}"
 
 
+class Companions(NamedTuple):
+    """The keys and the channel that belong to a name."""
+
+    queue: str
+    tombs: str
+    channel: str
+
+
+@lru_cache(maxsize=4096)
+def companions(name: str) -> Companions:
+    """What belongs to a name; remembered, because each acquisition needs it twice."""
+    return Companions(
+        prefixed("interlock:queue", name),
+        prefixed("interlock:tomb", name) + ":",
+        prefixed("redisson_lock__channel", name),
+    )
+
+
 def queue_key(name: str) -> str:
-    return prefixed("interlock:queue", name)
+    return companions(name).queue
 
 
 def tomb_key(name: str, owner: str) -> str:
-    return f"{prefixed('interlock:tomb', name)}:{owner}"
+    return companions(name).tombs + owner
 
 
 def client_key(identity: str) -> str:
@@ -44,7 +63,7 @@ def client_key(identity: str) -> str:
 
 
 def redisson_channel(name: str) -> str:
-    return prefixed("redisson_lock__channel", name)
+    return companions(name).channel
 
 
 def identity_of(owner: str) -> str:

@@ -20,16 +20,25 @@ _UNAVAILABLE = {
     "NOREPLICAS": "does not have enough replicas to accept writes",
     "MISCONF": "refuses writes because it cannot save its data",
     "OOM": "is out of memory (maxmemory) and refuses writes",
+    "max number of clients reached": "has no room for another client (maxclients)",
 }
 
 _MISCONFIGURED = {
     "NOPERM": "denies this user a command, key or channel that locks need (see the ACL in docs)",
     "NOAUTH": "requires a password; put it into the URL or pass password=",
+    "unauthenticated": "requires a password; put it into the URL or pass password=",
     "WRONGPASS": "refused the user name or password",
     "EXECABORT": "aborted the operation",
 }
 
+# Redis 7.0 has no code for a right that is missing inside a script.
+_MISCONFIGURED["can't run this command"] = _MISCONFIGURED["NOPERM"]
+
 _CODES = re.compile(r"\b(" + "|".join([*_UNAVAILABLE, *_MISCONFIGURED, "WRONGTYPE"]) + r")\b")
+
+
+class Denied(StoreMisconfigured):
+    """A right was missing in the middle of a script, which may have written before."""
 
 
 def is_noscript(text: str) -> bool:
@@ -51,7 +60,8 @@ def from_reply(text: str, keys: tuple[str, ...], store: str) -> StoreError:
     if code in _UNAVAILABLE:
         return StoreUnavailable(f"{store} {_UNAVAILABLE[code]}", store)
     if code in _MISCONFIGURED:
-        return StoreMisconfigured(f"{store} {_MISCONFIGURED[code]}", store)
+        kind = Denied if "user_script" in text else StoreMisconfigured
+        return kind(f"{store} {_MISCONFIGURED[code]}", store)
     return StoreError(f"{store} answered: {text}", store)
 
 

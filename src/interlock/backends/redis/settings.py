@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from ...errors import StoreMisconfigured, UsageError
+from ...errors import StoreMisconfigured, StoreUnavailable, UsageError
 from ...model import as_seconds, spelled
 
 #: A password, or a function that is asked for it at each connection (for rotation).
@@ -60,7 +60,7 @@ class Settings:
 
 def read_url(url: str) -> Settings:
     """Read a URL, or say which part of it is wrong; the password is never repeated."""
-    parts = urlsplit(url)
+    parts = _split(url)
     scheme = parts.scheme.lower()
     if scheme not in SCHEMES:
         raise UsageError(f"{scheme}:// is not a Redis URL; use one of {', '.join(SCHEMES)}")
@@ -71,6 +71,19 @@ def read_url(url: str) -> Settings:
     return Settings(**given)
 
 
+def _split(url: str) -> SplitResult:
+    """Cut a URL into parts.  The library's own errors quote it, password and all."""
+    if _CONTROL.search(url):
+        raise UsageError("the URL contains a space or a control character: write it as %XX")
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise UsageError("the host in the URL is not a host name or address") from None
+    if parts.fragment:
+        raise UsageError("the URL contains a '#'; in a password it is written as %23")
+    return parts
+
+
 def _credentials(parts: SplitResult) -> dict[str, Any]:
     given = {"username": parts.username, "password": parts.password}
     return {word: unquote(value) for word, value in given.items() if value}
@@ -78,13 +91,15 @@ def _credentials(parts: SplitResult) -> dict[str, Any]:
 
 def _place(parts: SplitResult, scheme: str) -> dict[str, Any]:
     if scheme == "unix":
-        if not parts.path:
+        if not parts.path or parts.hostname:
             raise UsageError("a unix:// URL needs the path of the socket: unix:///run/redis.sock")
         return {"path": unquote(parts.path)}
     try:
-        port = parts.port or 6379
+        port = 6379 if parts.port is None else parts.port
     except ValueError:
-        raise UsageError("the port in the URL must be a number from 1 to 65535") from None
+        port = 0
+    if port == 0:
+        raise UsageError("the port in the URL must be a number from 1 to 65535")
     host = unquote(parts.hostname or "localhost")
     if _CONTROL.search(host) or "@" in host or "/" in host:
         raise UsageError("the host in the URL contains a character that no host name has")
@@ -96,7 +111,7 @@ def _place(parts: SplitResult, scheme: str) -> dict[str, Any]:
 
 def _parameters(query: str) -> dict[str, Any]:
     given: dict[str, Any] = {}
-    for word, value in parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)):
+    for word, value in _pairs(query):
         if word not in _ALLOWED:
             allowed = ", ".join(sorted(_ALLOWED))
             raise UsageError(f"unknown parameter {word!r} in the URL; allowed are {allowed}")
@@ -104,6 +119,13 @@ def _parameters(query: str) -> dict[str, Any]:
             raise UsageError(f"parameter {word!r} in the URL contains a control character")
         given[word] = _parameter(word, value)
     return given
+
+
+def _pairs(query: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        raise UsageError("what follows the '?' in the URL must read name=value&…") from None
 
 
 def _parameter(word: str, value: str) -> Any:
@@ -120,7 +142,8 @@ def _parameter(word: str, value: str) -> Any:
 
 def _number(what: str, value: str) -> int:
     if not value.isascii() or not value.isdigit():
-        raise UsageError(f"the {what} in the URL must be a number, not {value!r}")
+        # What stands here may be half of a password with a slash in it: it is not repeated.
+        raise UsageError(f"the {what} in the URL must be a number")
     return int(value)
 
 
@@ -145,8 +168,6 @@ def connection_options(settings: Settings) -> dict[str, Any]:
         options.update(host=settings.host, port=settings.port)
     if settings.transport == "tls":
         options.update(_tls(settings))
-    if settings.password is not None or settings.username is not None:
-        options["credential_provider"] = Credentials(settings)
     return options
 
 
@@ -161,17 +182,22 @@ def _tls(settings: Settings) -> dict[str, Any]:
     }
 
 
-class Credentials:
-    """Answers redis-py's question for a user and a password, anew at each connection."""
+def credentials(settings: Settings) -> dict[str, str | None]:
+    """The user and the password of one connection; a function is asked anew each time."""
+    password = settings.password
+    if callable(password):
+        password = _asked(password, settings.label)
+    return {"username": settings.username, "password": password}
 
-    def __init__(self, settings: Settings) -> None:
-        self._username, self._password = settings.username, settings.password
 
-    def get_credentials(self) -> tuple[str, ...]:
-        password = self._password() if callable(self._password) else self._password
-        if not isinstance(password, str):
-            raise StoreMisconfigured("the password function did not return a str")
-        return (self._username, password) if self._username else (password,)
-
-    async def get_credentials_async(self) -> tuple[str, ...]:
-        return self.get_credentials()
+def _asked(function: Callable[[], str], label: str) -> str:
+    try:
+        password = function()
+    except Exception as error:
+        kind = type(error).__name__
+        raise StoreUnavailable(
+            f"the password function for {label} raised {kind}", label
+        ) from error
+    if not isinstance(password, str):
+        raise StoreMisconfigured(f"the password function for {label} did not return a str", label)
+    return password

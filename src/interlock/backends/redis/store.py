@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from ...errors import StoreError
 from ...ledger import BUSY, GRANTED, RELEASED, refusal
-from ...model import PROVISIONAL, TOMBSTONE, Busy, Holder, LockInfo
+from ...model import TOMBSTONE, Busy, Holder, LockInfo
 from ...steps import Call, Steps, call, together
 from ...stores import AsyncLink, Link
 from . import names
 from .connections import Door
-from .names import TOKENS, WAKE
+from .names import TOKENS, companions
+from .replies import Denied
 from .scripts import script
 
 #: Holds in one renewal script: long enough to be cheap, short enough to let others in.
@@ -28,7 +30,7 @@ def ms(seconds: float) -> int:
     return math.ceil(seconds * 1000)
 
 
-PROVISIONAL_MS, TOMBSTONE_MS = ms(PROVISIONAL), ms(TOMBSTONE)
+TOMBSTONE_MS = ms(TOMBSTONE)
 
 
 class RedisLocks:
@@ -43,9 +45,15 @@ class RedisLocks:
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        keys = (name, names.queue_key(name), names.tomb_key(name, owner), TOKENS)
-        args = (owner, ms(lease), int(waits), PROVISIONAL_MS, WAKE)
-        answer = yield from call(self._attempt, keys, args, until)
+        queue, tombs, _ = companions(name)
+        keys = (name, queue, tombs + owner, TOKENS)
+        args = (owner, math.ceil(lease * 1000), int(waits))
+        try:
+            answer = yield from call(self._attempt, keys, args, until)
+        except Denied:
+            with suppress(StoreError):
+                yield from self.withdraw(name, owner, until)
+            raise
         if answer[0] == GRANTED:
             return int(answer[1])
         if answer[0] == BUSY:
@@ -64,14 +72,14 @@ class RedisLocks:
         raise NotImplementedError
 
     def release(self, name: str, owner: str, until: float) -> Steps[bool]:
-        keys = (name, names.queue_key(name))
-        args = (owner, PROVISIONAL_MS, WAKE, *self._farewells(name))
+        keys = (name, companions(name).queue)
+        args = (owner, *self._farewells(name))
         answer = yield from call(self._release, keys, args, until)
         return bool(answer[0] == RELEASED)
 
     def withdraw(self, name: str, owner: str, until: float) -> Steps[bool]:
         keys = (name, names.queue_key(name), names.tomb_key(name, owner))
-        args = (owner, PROVISIONAL_MS, WAKE, *self._farewells(name), TOMBSTONE_MS)
+        args = (owner, *self._farewells(name), TOMBSTONE_MS)
         answer = yield from call(self._withdraw, keys, args, until)
         return bool(answer[0] == RELEASED)
 
@@ -118,7 +126,7 @@ class HashLocks(RedisLocks):
         return False
 
     def _farewells(self, name: str) -> tuple[Any, ...]:
-        return (names.redisson_channel(name),)
+        return (companions(name).channel,)
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
         mine = names.wake_topic(owner)

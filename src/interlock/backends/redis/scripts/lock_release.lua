@@ -3,9 +3,7 @@
 -- KEYS[1]  lock            hash {owner: count}, Redisson's
 -- KEYS[2]  queue           sorted set of waiting owners, by arrival
 -- ARGV[1]  owner           who gives it back
--- ARGV[2]  provisional_ms  how long a waiter has to claim what it was handed
--- ARGV[3]  wake            what the names of wake channels start with
--- ARGV[4]  channel         where Redisson's waiters listen
+-- ARGV[2]  channel         where Redisson's waiters listen
 --
 -- returns {1}  released
 --         {0}  the owner did not hold it; nothing was touched
@@ -13,9 +11,15 @@
 -- Safe to repeat: the second time the owner does not hold it.
 
 local lock, queue = KEYS[1], KEYS[2]
-local owner, provisional_ms, wake, channel = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local owner, channel = ARGV[1], ARGV[2]
+local wake, provisional_ms = 'interlock:wake:', 2000
 
-if redis.call('HDEL', lock, owner) == 0 then return {0} end
+local removed = redis.pcall('HDEL', lock, owner)
+if removed ~= 1 then
+  -- What is another kind of key by now is not the owner's either.
+  if removed == 0 or string.find(removed.err, 'WRONGTYPE') then return {0} end
+  return removed
+end
 -- Where Java waits too, the lock stays free for whoever comes first, so that neither side
 -- starves; our first waiter is told all the same.
 local shared = redis.call('PUBLISH', channel, '0') > 0

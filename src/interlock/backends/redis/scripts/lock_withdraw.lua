@@ -4,10 +4,8 @@
 -- KEYS[2]  queue           sorted set of waiting owners, by arrival
 -- KEYS[3]  tomb            will be there for a while, so that a late question is refused
 -- ARGV[1]  owner           who is withdrawn
--- ARGV[2]  provisional_ms  how long a waiter has to claim what it was handed
--- ARGV[3]  wake            what the names of wake channels start with
--- ARGV[4]  channel         where Redisson's waiters listen
--- ARGV[5]  tomb_ms         how long the owner stays refused
+-- ARGV[2]  channel         where Redisson's waiters listen
+-- ARGV[3]  tomb_ms         how long the owner stays refused
 --
 -- returns {1}  it held the lock, which was released
 --         {0}  it did not hold the lock
@@ -15,12 +13,17 @@
 -- Safe to repeat: nothing is left to remove, and the tomb is set again.
 
 local lock, queue, tomb = KEYS[1], KEYS[2], KEYS[3]
-local owner, provisional_ms, wake, channel, tomb_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local owner, channel, tomb_ms = ARGV[1], ARGV[2], ARGV[3]
+local wake, provisional_ms = 'interlock:wake:', 2000
 
 redis.call('ZREM', queue, owner) -- first: a script that has written is not stopped by maxmemory
 redis.call('SET', tomb, '1', 'PX', tomb_ms)
--- The name may be another kind of key; then there is nothing of ours in it.
-if redis.pcall('HDEL', lock, owner) ~= 1 then return {0} end
+local removed = redis.pcall('HDEL', lock, owner)
+if removed ~= 1 then
+  -- What is another kind of key by now has nothing of the owner's in it.
+  if removed == 0 or string.find(removed.err, 'WRONGTYPE') then return {0} end
+  return removed
+end
 local shared = redis.call('PUBLISH', channel, '0') > 0
 while true do
   local head = redis.call('ZRANGE', queue, 0, 0)[1]

@@ -7,8 +7,6 @@
 -- ARGV[1]  owner           who asks
 -- ARGV[2]  lease_ms        length of the lease
 -- ARGV[3]  waits           1 when the owner listens and is to be remembered
--- ARGV[4]  provisional_ms  how long a waiter has to claim what it was handed
--- ARGV[5]  wake            what the names of wake channels start with
 --
 -- returns {1, token}            granted
 --         {0, holder, left_ms}  busy; left_ms is -1 when the mutex never expires
@@ -18,7 +16,8 @@
 -- owner that waits already keeps its place.
 
 local mutex, queue, tomb, tokens = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local owner, lease_ms, waits, provisional_ms, wake = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local owner, lease_ms, waits = ARGV[1], ARGV[2], ARGV[3]
+local wake, provisional_ms = 'interlock:wake:', 2000
 
 local call = redis.call
 if call('EXISTS', mutex, queue, tomb) > 0 then
@@ -47,13 +46,15 @@ if call('EXISTS', mutex, queue, tomb) > 0 then
   call('ZREM', queue, owner)
 end
 
-call('SET', mutex, owner, 'PX', lease_ms)
+-- The token first: if it cannot be had, nothing is granted.
 local time = call('TIME')
-local token = time[1] * 1000000 + time[2]
+-- Kept as text: turning large numbers into text and back costs more than all the rest.
+local token = time[1] .. string.sub('00000' .. time[2], -6)
 -- The clock alone could step back, a counter alone could be lost with the data.
 local last = call('SET', tokens, token, 'GET')
-if last and last + 1 > token then
-  token = last + 1
+if last and (#last > #token or #last == #token and last >= token) then
+  token = string.format('%.0f', last + 1)
   call('SET', tokens, token)
 end
+call('SET', mutex, owner, 'PX', lease_ms)
 return {1, token}

@@ -3,8 +3,6 @@
 -- KEYS[1]  mutex           string, the owner
 -- KEYS[2]  queue           sorted set of waiting owners, by arrival
 -- ARGV[1]  owner           who gives it back
--- ARGV[2]  provisional_ms  how long a waiter has to claim what it was handed
--- ARGV[3]  wake            what the names of wake channels start with
 --
 -- returns {1}  released
 --         {0}  the owner did not hold it; nothing was touched
@@ -12,9 +10,11 @@
 -- Safe to repeat: the second time the owner does not hold it.
 
 local mutex, queue = KEYS[1], KEYS[2]
-local owner, provisional_ms, wake = ARGV[1], ARGV[2], ARGV[3]
+local owner = ARGV[1]
+local wake, provisional_ms = 'interlock:wake:', 2000
 
-if redis.call('GET', mutex) ~= owner then return {0} end
+-- What is another kind of key by now is not the owner's either.
+if redis.pcall('GET', mutex) ~= owner then return {0} end
 redis.call('DEL', mutex)
 while true do
   local head = redis.call('ZRANGE', queue, 0, 0)[1]

@@ -4,9 +4,7 @@
 -- KEYS[2]  queue           sorted set of waiting owners, by arrival
 -- KEYS[3]  tomb            will be there for a while, so that a late question is refused
 -- ARGV[1]  owner           who is withdrawn
--- ARGV[2]  provisional_ms  how long a waiter has to claim what it was handed
--- ARGV[3]  wake            what the names of wake channels start with
--- ARGV[4]  tomb_ms         how long the owner stays refused
+-- ARGV[2]  tomb_ms         how long the owner stays refused
 --
 -- returns {1}  it held the mutex, which was released
 --         {0}  it did not hold the mutex
@@ -14,7 +12,8 @@
 -- Safe to repeat: nothing is left to remove, and the tomb is set again.
 
 local mutex, queue, tomb = KEYS[1], KEYS[2], KEYS[3]
-local owner, provisional_ms, wake, tomb_ms = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local owner, tomb_ms = ARGV[1], ARGV[2]
+local wake, provisional_ms = 'interlock:wake:', 2000
 
 redis.call('ZREM', queue, owner) -- first: a script that has written is not stopped by maxmemory
 redis.call('SET', tomb, '1', 'PX', tomb_ms)
