@@ -86,8 +86,10 @@ class StaleToken(InterlockError):
 class StoreError(InterlockError):
     """The store could not be asked, refused, or its answer did not arrive."""
 
-    def __init__(self, message: str, store: str = "") -> None:
+    def __init__(self, message: str, store: str = "", final: bool = False) -> None:
         self.store = store
+        #: Asking again is of no use.
+        self.final = final
         super().__init__(message)
 
 
@@ -109,3 +111,8 @@ class Unsupported(InterlockError, NotImplementedError):
 
 class UsageError(InterlockError, ValueError):
     """The call itself is wrong; nothing was sent."""
+
+
+def closed(store: str) -> StoreUnavailable:
+    """What a client that has been closed says to everybody."""
+    return StoreUnavailable("this client is closed: make another one", store, final=True)

@@ -30,6 +30,9 @@ TOMBSTONE = 60.0
 SHORTEST_LEASE, LONGEST_LEASE = 0.05, 30 * 86_400.0
 LONGEST_NAME = 65_536
 
+#: What the keys of the stores' own records start with.
+RESERVED = "interlock:"
+
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _SPELLED = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)?")
@@ -105,6 +108,8 @@ def checked_name(name: object) -> str:
         raise TypeError(f"name must be a str, not {type(name).__name__}")
     if not name:
         raise UsageError("name must not be empty")
+    if name.startswith(RESERVED):
+        raise UsageError(f"names that start with {RESERVED!r} are reserved, so not {name[:60]!r}")
     try:
         size = len(name) if name.isascii() else len(name.encode())
     except UnicodeEncodeError as error:

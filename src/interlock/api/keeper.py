@@ -141,6 +141,7 @@ class AsyncKeeper(BaseKeeper):
             # The loop is closing, or the client: nothing may stay behind.
             await self._farewell()
             self.rota.unattended()
+            self.link.hang_up()
 
     async def _round(self) -> None:
         try:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from ..drive import arun, now, run
-from ..errors import LockLost, OutcomeUnknown, StoreError, StoreUnavailable
+from ..errors import LockLost, OutcomeUnknown, StoreError, StoreUnavailable, closed
 from ..events import (
     Event,
     Granted,
@@ -105,7 +105,7 @@ class BaseSession(Generic[H]):
             held.reenter()
             return held
         if self.rota.closed:
-            raise StoreUnavailable("this client is closed: make another", self.backend.label)
+            raise closed(self.backend.label)
         seeking = self._seek(store, key[1], terms, timeout, trial)
         if not self.lines.enter(key):
             self.tell(Parked(seeking.name, seeking.owner, None, 0.0))

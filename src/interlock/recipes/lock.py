@@ -198,7 +198,7 @@ def _bear(seeking: Seeking, failure: StoreError, traced: bool) -> Steps[None]:
         seeking.doubted = True
     else:
         seeking.traced = traced  # the question was not executed
-    if isinstance(failure, StoreMisconfigured):
+    if isinstance(failure, StoreMisconfigured) or failure.final:
         raise failure
     seeking.failures += 1
     now = seeking.clock()

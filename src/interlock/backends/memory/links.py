@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ...errors import closed
 from ...parking import TaskWakes, ThreadWakes, pause_task, pause_thread
 from ...steps import Call, Reply, Wakes
 
@@ -17,19 +18,27 @@ class MemoryLink:
     ordered = False
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self._world, self._closed = world, False
+        self._places: set[ThreadWakes] = set()
 
     def call(self, request: Call) -> Reply:
+        if self._closed:
+            raise closed("memory://")
         return self._world.apply(request)
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
-        return [self._world.apply(request) for request in requests]
+        return [self.call(request) for request in requests]
 
     def listen(self, topics: tuple[Any, ...]) -> Wakes:
         (topic,) = topics
-        wakes = ThreadWakes(lambda: self._world.leave(topic))
+        wakes = ThreadWakes(lambda: self._leave(topic, wakes))
+        self._places.add(wakes)
         self._world.listen(topic, wakes.wake)
         return wakes
+
+    def _leave(self, topic: Any, wakes: ThreadWakes) -> None:
+        self._places.discard(wakes)
+        self._world.leave(topic)
 
     def park(self, wakes: Wakes | None, until: float) -> bool:
         if isinstance(wakes, ThreadWakes):
@@ -43,7 +52,9 @@ class MemoryLink:
         self._world.after_fork()
 
     def close(self) -> None:
-        """Nothing is open."""
+        self._closed = True
+        for wakes in list(self._places):
+            wakes.wake()
 
 
 class MemoryAsyncLink:
@@ -52,19 +63,27 @@ class MemoryAsyncLink:
     ordered = True
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self._world, self._closed = world, False
+        self._places: set[TaskWakes] = set()
 
     async def call(self, request: Call) -> Reply:
+        if self._closed:
+            raise closed("memory://")
         return self._world.apply(request)
 
     async def together(self, requests: tuple[Call, ...]) -> list[Reply]:
-        return [self._world.apply(request) for request in requests]
+        return [await self.call(request) for request in requests]
 
     async def listen(self, topics: tuple[Any, ...]) -> Wakes:
         (topic,) = topics
-        wakes = TaskWakes(lambda: self._world.leave(topic))
+        wakes = TaskWakes(lambda: self._leave(topic, wakes))
+        self._places.add(wakes)
         self._world.listen(topic, wakes.wake_from_afar)
         return wakes
+
+    def _leave(self, topic: Any, wakes: TaskWakes) -> None:
+        self._places.discard(wakes)
+        self._world.leave(topic)
 
     async def park(self, wakes: Wakes | None, until: float) -> bool:
         if isinstance(wakes, TaskWakes):
@@ -77,5 +96,10 @@ class MemoryAsyncLink:
     def after_fork(self) -> None:
         self._world.after_fork()
 
-    async def close(self) -> None:
+    def hang_up(self) -> None:
         """Nothing is open."""
+
+    async def close(self) -> None:
+        self._closed = True
+        for wakes in list(self._places):
+            wakes.wake()

@@ -9,7 +9,14 @@ from collections.abc import Awaitable, Sequence
 from typing import Any
 
 from ...drive import Sent, now
-from ...errors import InterlockError, OutcomeUnknown, StoreError, StoreUnavailable, UsageError
+from ...errors import (
+    InterlockError,
+    OutcomeUnknown,
+    StoreError,
+    StoreUnavailable,
+    UsageError,
+    closed,
+)
 from ...parking import TaskWakes, pause_task
 from ...steps import Call, Reply, Wakes
 from .connections import Door, connecting_failed, retire, transport_of
@@ -99,7 +106,7 @@ class Line:
         if self._opening is not None:
             self._opening.cancel()
             await asyncio.wait((self._opening,))
-        self._fail(StoreUnavailable("this client is closed", self._door.label))
+        self._fail(closed(self._door.label))
         if self.mux is not None:
             self.mux.abort("this client is closed")
 
@@ -139,7 +146,7 @@ class RedisAsyncLink:
             self._bind()
         sent = Slot(loop=loop)
         if self._closed:
-            sent.set_exception(StoreUnavailable("this client is closed", self._door.label))
+            sent.set_exception(closed(self._door.label))
         else:
             self._line.call(sent, request)
         return sent
@@ -266,8 +273,15 @@ class RedisAsyncLink:
         self._loop = None
         self._begin()
 
+    def hang_up(self) -> None:
+        """Close connections on which nobody waits for anything; a later call opens others."""
+        for line in (self._line, self._ear):
+            if line.mux is not None and line.mux.idle:
+                line.mux.abort("the event loop is closing")
+
     async def close(self) -> None:
         self._closed = True
+        self._wake_all()
         if self._tending is not None:
             self._tending.cancel()
             await asyncio.wait((self._tending,))

@@ -7,7 +7,7 @@ from typing import Any
 
 import hiredis
 
-from ...errors import StoreError, StoreUnavailable
+from ...errors import StoreError, closed
 from ...parking import ThreadWakes, pause_thread
 from ...steps import Call, Reply, Wakes
 from .connections import Door, packed
@@ -91,7 +91,7 @@ class RedisLink:
                 return wire
             wire.close()
         if self._closed:
-            raise StoreUnavailable("this client is closed", self._door.label)
+            raise closed(self._door.label)
         wire = Wire(self._door, until)
         wire.usable(until)
         return wire

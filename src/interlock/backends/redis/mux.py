@@ -59,6 +59,11 @@ class Mux(asyncio.Protocol):
         transport.set_protocol(self)
         transport.resume_reading()
 
+    @property
+    def idle(self) -> bool:
+        """Whether nobody waits for a reply."""
+        return not self._slots
+
     # --- sending ---------------------------------------------------------------------------
 
     def call(self, slot: Slot, request: Call) -> None:
