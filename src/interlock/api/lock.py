@@ -51,9 +51,8 @@ class BaseLock(Generic[H]):
         return self._key[1]
 
     def _enter(self) -> Steps[H]:
-        hold = yield from self.client.take(self.store, self._key, self.terms, self._timeout, False)
-        hold.enter_block()
-        return hold
+        wait = self._timeout
+        return self.client.take(self.store, self._key, self.terms, wait, block=True)
 
     def _leave(self, error: BaseException | None) -> Steps[None]:
         """Leave a block; a forked child passes through its parent's without a trace."""
@@ -64,11 +63,13 @@ class BaseLock(Generic[H]):
         if not blocking:
             return (yield from self._try())
         wait = self._timeout if isinstance(timeout, _Own) else checked_timeout(timeout)
-        return (yield from self.client.take(self.store, self._key, self.terms, wait, False))
+        return (yield from self.client.take(self.store, self._key, self.terms, wait))
 
     def _try(self) -> Steps[H | None]:
         try:
-            return (yield from self.client.take(self.store, self._key, self.terms, 0.0, True))
+            return (
+                yield from self.client.take(self.store, self._key, self.terms, 0.0, trial=True)
+            )
         except AcquireTimeout:
             return None
 

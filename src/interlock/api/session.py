@@ -38,7 +38,7 @@ from ..recipes.keep import Owed, Rota
 from ..recipes.lock import WITHDRAWAL, Seeking, acquire, give_up, release
 from ..steps import Steps
 from ..stores import AsyncLink, Backend, Link, LockStore
-from .books import TaskBooks, ThreadBooks
+from .books import Book, TaskBooks, ThreadBooks
 from .hold import AsyncHold, BaseHold, Hold
 from .keeper import AsyncKeeper, Keeper
 from .lines import Key, Lines, stand
@@ -72,9 +72,10 @@ def introduction(identity: str) -> Holder:
 class BaseSession(Generic[H]):
     """What both worlds share."""
 
-    books: ThreadBooks[H] | TaskBooks[H]
-    keeper: Keeper | AsyncKeeper
-    link: Link | AsyncLink
+    # Each world has its own kind of these.
+    books: Any
+    keeper: Any
+    link: Any
     hold_class: type[H]
 
     def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
@@ -97,12 +98,20 @@ class BaseSession(Generic[H]):
     # --- the steps of an acquisition ---------------------------------------------------
 
     def take(
-        self, store: LockStore, key: Key, terms: Terms, timeout: float, trial: bool
+        self,
+        store: LockStore,
+        key: Key,
+        terms: Terms,
+        timeout: float,
+        trial: bool = False,
+        block: bool = False,
     ) -> Steps[H]:
-        """Take a lock for the running thread or task."""
-        book = self.books.mine
+        """Take a lock for the running thread or task, perhaps for a block of its own."""
+        book: Book[H] = self.books.mine
         if store.reentrant and (held := book.get(key)) is not None:
             held.reenter()
+            if block:
+                held.enter_block()
             return held
         if self.rota.closed:
             raise closed(self.backend.label)
@@ -116,7 +125,10 @@ class BaseSession(Generic[H]):
         grant = None
         try:
             grant = yield from acquire(seeking)
-            return self._enter(self.hold_class(self, store, key, grant, terms, book), seeking)
+            hold = self.hold_class(self, store, key, grant, terms, book)
+            if block:
+                hold.enter_block()
+            return self._enter(hold, seeking)
         except BaseException:
             if grant is not None:
                 # Interrupted between the grant and its hold: nobody else knows of it.

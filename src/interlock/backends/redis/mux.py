@@ -173,13 +173,13 @@ class Mux(asyncio.Protocol):
             pending = [slot.limit for slot in self._slots if not slot.done()]
             self._schedule(min([*pending, self._slots[0].since + self._limit]), at)
 
-    def connection_lost(self, cause: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         if not self.open:
             return
         self.open = False
         if self._timer is not None:
             self._timer.cancel()
-        reason = str(cause) if cause is not None else self._why
+        reason = str(exc) if exc is not None else self._why
         while self._slots:
             slot = self._slots.popleft()
             if not slot.done():
