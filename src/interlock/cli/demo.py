@@ -15,8 +15,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
+from urllib.parse import quote
 
-from ..api.connect import find_backend
+from ..api.connect import connect
 from ..errors import InterlockError
 from .demo_play import Play
 from .demo_screen import Screen, open_screen
@@ -40,15 +41,22 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _play(options: argparse.Namespace, folder: Path) -> int:
-    url = options.url or f"sqlite:///{folder}/demo.db"
-    label = find_backend(url, {}).label
-    with open_screen(options.plain, label, options.seconds) as screen:
+    url = options.url or f"sqlite://{quote(str(folder))}/demo.db"
+    with open_screen(options.plain, _reached(url), options.seconds) as screen:
         stage = Stage(url, folder, options.seconds, screen)
         try:
             stage.perform()
         finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C changes nothing
             stage.crew.dismiss()
     return _verdict(stage.play, screen)
+
+
+def _reached(url: str) -> str:
+    """Ask the store a first question, so that what is wrong with it is said once."""
+    with connect(url) as client:
+        client.lock("interlock-demo").locked()
+        return client.backend.label
 
 
 def _verdict(play: Play, screen: Screen) -> int:
@@ -61,11 +69,12 @@ def _verdict(play: Play, screen: Screen) -> int:
 
 
 def _praise(play: Play) -> str:
-    recoveries = " and ".join(f"{took:.1f} s" for took in play.recoveries)
+    lost = play.scribbled - play.loose
+    killed, paused = play.recoveries[:2]
     return (
-        f"All is well: {play.counted} increments under the lock, and the counter says "
-        f"{play.counter}. Two holders were struck; the next one held after {recoveries}. "
-        f"Without the lock {play.scribbled - play.loose} of {play.scribbled} were lost."
+        f"All is well: the counter is right, {play.counter} of {play.counted}; without the lock "
+        f"{lost} of {play.scribbled} were lost. The next holder came {killed:.1f} s after the "
+        f"kill and {paused:.1f} s after the pause."
     )
 
 

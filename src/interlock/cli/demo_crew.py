@@ -24,18 +24,10 @@ class Crew:
 
     def start(self, number: int) -> int:
         """Start a worker and tell its pid."""
-        name, folder, lease = self._words
+        words = ["-m", f"{__package__}.demo_worker", *self._words, str(number)]
         with self._diary(number).open("wb") as diary:
             process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    f"{__package__}.demo_worker",
-                    name,
-                    folder,
-                    str(number),
-                    lease,
-                ],
+                [sys.executable, *words],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=diary,

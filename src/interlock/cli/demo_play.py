@@ -41,7 +41,8 @@ class Play:
 
     lease: float
     actors: dict[int, Actor] = field(default_factory=dict)
-    began: float = 0.0
+    #: When everybody was ready.
+    began: float | None = None
     notes: list[Note] = field(default_factory=list)
     newest: int = 0
     #: Writes that a worker has been told are done, and what the files say.
@@ -74,12 +75,15 @@ class Play:
             hearing(actor, report)
         if what in ("ready", "waits", "holds", "lingers", "finished"):
             actor.state, actor.since = what, at
-        elif what in ("counted", "lost", "refused"):
+        elif what in ("scribbled", "lost"):
             actor.state, actor.since = "idle", at
 
     def _holds(self, actor: Actor, report: dict[str, Any]) -> None:
         actor.token, actor.granted = report["token"], report["at"]
         self.newest = max(self.newest, report["token"])
+        for other in self.actors.values():
+            if other.holding:
+                other.state = "idle"  # it has released, and will say so in a moment
         if self.struck is not None:
             took, self.struck = report["at"] - self.struck, None
             self.recoveries.append(took)
@@ -99,9 +103,8 @@ class Play:
 
     def _lost(self, actor: Actor, report: dict[str, Any]) -> None:
         self.losses.add(actor.number)
-        self.note(
-            report["at"], f"worker {actor.number} is told LockLost: {report['cause']}", "cyan"
-        )
+        sentence = f"worker {actor.number} leaves its block and is told: LockLost"
+        self.note(report["at"], sentence, "cyan")
 
     def _troubled(self, actor: Actor, report: dict[str, Any]) -> None:
         self.note(report["at"], f"worker {actor.number}: {report['error']}", "yellow")
@@ -117,7 +120,10 @@ class Play:
         self.note(at, f"worker {number} {sentence}", "red" if state == "killed" else "yellow")
 
     def note(self, at: float, text: str, colour: str = "") -> None:
-        self.notes.append(Note(at - self.began, text, colour))
+        self.notes.append(Note(self.elapsed(at), text, colour))
+
+    def elapsed(self, at: float) -> float:
+        return 0.0 if self.began is None else at - self.began
 
     # --- what can be seen --------------------------------------------------------------------
 
@@ -126,6 +132,15 @@ class Play:
         """Who waits, in order of arrival."""
         waiting = [actor for actor in self.actors.values() if actor.state == "waits"]
         return sorted(waiting, key=lambda actor: actor.since)
+
+    @property
+    def missing(self) -> int:
+        """Increments that the counter has lost; the file may be ahead of the reports."""
+        return max(0, self.counted - self.counter)
+
+    @property
+    def missing_loose(self) -> int:
+        return max(0, self.scribbled - self.loose)
 
     def any_in(self, *states: str) -> bool:
         return any(actor.state in states for actor in self.actors.values())

@@ -49,7 +49,7 @@ class PlainScreen:
         self._told = len(play.notes)
         if play.notes and at >= self._next:
             self._next = at + EVERY
-            self._line(f"{at - play.began:5.1f} s      {summary(play)}")
+            self._line(f"{play.elapsed(at):5.1f} s      {summary(play)}")
 
     def say(self, sentence: str, well: bool) -> None:
         self._line(sentence)
@@ -64,8 +64,8 @@ def summary(play: Play) -> str:
     holder = play.holder
     who = f"worker {holder.number} holds" if holder else "nobody holds"
     return (
-        f"{who}, {len(play.waiting)} wait, token {play.newest}; counter {play.counter} of "
-        f"{play.counted}, without the lock {play.loose} of {play.scribbled}"
+        f"{who}, {len(play.waiting)} wait; {play.counted} counted, {play.missing} lost; "
+        f"without the lock {play.scribbled} counted, {play.missing_loose} lost"
     )
 
 

@@ -82,7 +82,6 @@ def story(stage: Stage) -> Iterator[None]:
 
 def _enter(stage: Stage) -> Iterator[None]:
     play = stage.play
-    play.began = now()
     for number in range(1, WORKERS + 1):
         play.actors[number] = Actor(number, stage.crew.start(number))
     yield from _until(lambda: not play.any_in("starting"))
@@ -130,4 +129,4 @@ def _until(true: Callable[[], bool]) -> Iterator[None]:
 
 
 def _until_instant(stage: Stage, share: float) -> Iterator[None]:
-    yield from _until(lambda: now() - stage.play.began >= share * stage.seconds)
+    yield from _until(lambda: stage.play.elapsed(now()) >= share * stage.seconds)

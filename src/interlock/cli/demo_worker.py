@@ -76,7 +76,7 @@ class Worker:
                 self._tell("holds", token=hold.token)
                 self._count(hold)
         except LockLost as loss:
-            self._tell("lost", token=loss.token, cause=loss.cause)
+            self._tell("lost", token=loss.token)
         except AcquireTimeout:
             pass
         except StoreError as failure:

@@ -1,0 +1,36 @@
+# Each verb does its own set-up: python3 (3.11 or newer), make and git are enough.
+# ARGS go to the program that a verb runs, as in: make demo ARGS=--plain
+
+.DEFAULT_GOAL := help
+.PHONY: demo test quick lint bench help servers
+
+bin := .venv/bin
+pytest := $(bin)/python -m pytest -p tests.marks
+quickly := $(addprefix tests/,recipes architecture cli contract)
+
+demo: .venv/ready-demo ## eight processes, one lock, two accidents; 20 seconds
+	@$(bin)/python -m interlock.cli.demo $(ARGS)
+
+test: .venv/ready servers ## every test, on real servers
+	$(pytest) --durations=15 $(ARGS)
+
+quick: .venv/ready ## the tests that need no server, in a few seconds
+	$(pytest) --quick -p no:hypothesispytest $(quickly) $(ARGS)
+
+lint: .venv/ready ## style and types
+	$(bin)/ruff check && $(bin)/ruff format --check && $(bin)/mypy && $(bin)/pyright
+
+bench: .venv/ready servers ## how fast, beside others, in one run
+	$(bin)/python -m bench $(ARGS)
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+.venv/ready-demo: pyproject.toml
+	@test -e .venv/ready -a .venv/ready -nt pyproject.toml || tools/setup python cli $@
+
+.venv/ready: pyproject.toml
+	@tools/setup python dev,bench $@
+
+servers:
+	@tools/setup servers

@@ -1,0 +1,52 @@
+"""Finds out which tests need a server, and which are quick: `-p tests.marks --quick`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+#: Everything in here talks to a server.
+_SERVED = (Path(__file__).parent / "backends" / "redis",)
+
+#: Claims that must see leases kept for a while take their time.
+_PATIENT = ("interlock.testing.contract.claims.keeping",)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="what needs neither server nor time")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if needs_server(item):
+            item.add_marker(pytest.mark.server)
+    if config.getoption("--quick"):
+        config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
+        items[:] = [item for item in items if is_quick(item)]
+
+
+def needs_server(item: pytest.Item) -> bool:
+    """Whether a test asks for Redis: by its folder, by a parameter or by a fixture."""
+    if any(folder in item.path.parents for folder in _SERVED):
+        return True
+    if any(str(parameter).startswith("redis") for parameter in _parameters(item).values()):
+        return True
+    return any("redis" in fixture for fixture in getattr(item, "fixturenames", ()))
+
+
+def is_quick(item: pytest.Item) -> bool:
+    """Whether a test needs neither a server nor much time; of the contract, a part."""
+    if any(item.get_closest_marker(mark) for mark in ("server", "slow")):
+        return False
+    case = _parameters(item).get("case")
+    return case is None or (
+        getattr(case, "backend", None) == "memory"
+        and getattr(case, "kind", None) == "lock"
+        and getattr(case, "claim", None).__module__ not in _PATIENT
+    )
+
+
+def _parameters(item: pytest.Item) -> dict[str, object]:
+    callspec = getattr(item, "callspec", None)
+    return {} if callspec is None else dict(callspec.params)
