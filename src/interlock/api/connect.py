@@ -6,7 +6,6 @@ import logging
 import os
 from dataclasses import replace
 from typing import Any
-from urllib.parse import urlsplit
 
 from ..drive import now
 from ..errors import Unsupported
@@ -43,7 +42,7 @@ def find_backend(url: Any, options: dict[str, Any]) -> Backend:
         url = os.environ.get("INTERLOCK_URL") or "sqlite:"
     if not isinstance(url, str):
         return _borrowed_redis(url, options)
-    scheme = urlsplit(url).scheme.lower()
+    scheme = url.partition(":")[0].lower()
     if scheme in _REDIS:
         return _redis(url, options)
     if scheme == "memory":

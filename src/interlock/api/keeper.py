@@ -54,9 +54,9 @@ class BaseKeeper:
         """Keep every lease of the client, and now and then say who we are."""
         return keep(self.rota, self._wakes, now, self._introduce)
 
-    def _introduce(self) -> Steps[float]:
+    def _introduce(self, until: float) -> Steps[float]:
         try:
-            return (yield from self._directory.introduce(self._introduction, now() + 1.0))
+            return (yield from self._directory.introduce(self._introduction, until))
         except StoreError as failure:
             log.debug("could not introduce this process: %s", failure)
             return 10.0

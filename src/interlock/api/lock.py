@@ -79,7 +79,7 @@ class BaseLock(Generic[H]):
 
     def _held(self) -> H | None:
         """The hold of the running thread or task; None in a fork that never took it."""
-        hold = self.client.books.mine.get(self._key)
+        hold: H | None = self.client.books.mine.get(self._key)
         if hold is None and self._key not in self.client.inherited:
             raise NotHeld(self.name)
         return hold

@@ -25,7 +25,7 @@ from .lock import Clock
 NEVER = math.inf
 
 #: Something else to do now and then; it answers in how many seconds to do it again.
-Errand: TypeAlias = Callable[[], Steps[float]]
+Errand: TypeAlias = Callable[[float], Steps[float]]
 
 BY_ANSWER = "the store says that somebody else has it, or nobody"
 BY_CLOCK = "its lease ran out before the store confirmed a renewal"
@@ -125,6 +125,18 @@ class Rota:
         with self._mutex:
             self._owed.append(owed)
 
+    def settle_debt(self, owed: Owed) -> None:
+        """A withdrawal was confirmed, is not worth it any more, or is owed anew."""
+        with self._mutex:
+            self._owed.remove(owed)
+
+    def attend(self) -> None:
+        """A keeper begins, perhaps after a stumble: every hold is to be looked at again."""
+        with self._mutex:
+            for group in self._groups.values():
+                for hold in group.holds.values():
+                    group.note(hold)
+
     def unattended(self) -> None:
         """The keeper has gone: whoever comes next must start another."""
         with self._mutex:
@@ -148,7 +160,6 @@ class Rota:
                     if not group.holds:
                         del self._groups[key]
             owed = [each for each in self._owed if each.due <= now]
-            self._owed = [each for each in self._owed if each.due > now]
             turn = Turn(lost, batches, owed, self._next_at(), self._next_loss())
             self.looks_at = turn.next_at if turn.idle else -NEVER
             return turn
@@ -201,9 +212,8 @@ def keep(rota: Rota, wakes: Wakes, clock: Clock, errand: Errand) -> Steps[None]:
     Cost: one round trip for each few hundred holds in a third of a lease.
     """
     errand_at = clock()
+    rota.attend()
     while not rota.closed:
-        if clock() >= errand_at:
-            errand_at = clock() + (yield from errand())
         turn = rota.turn(clock())
         for hold in turn.lost:
             hold.lose(BY_CLOCK if hold.kept else BY_TERMS)
@@ -211,7 +221,10 @@ def keep(rota: Rota, wakes: Wakes, clock: Clock, errand: Errand) -> Steps[None]:
             yield from _renew(rota, group, holds, turn.next_loss, clock)
         for owed in turn.owed:
             yield from _pay(rota, owed, turn.next_loss, clock)
-        if turn.idle:
+        if turn.idle and clock() >= errand_at:
+            # Nobody's renewal waits for it.
+            errand_at = clock() + (yield from errand(min(turn.next_at, clock() + 1.0)))
+        elif turn.idle:
             yield from park(wakes, min(turn.next_at, errand_at))
 
 
@@ -220,7 +233,7 @@ def _renew(
 ) -> Steps[None]:
     asked = clock()
     # Nobody's loss may be reported late because this answer is slow to come.
-    until = max(next_loss, asked + 0.005)
+    until = max(min(next_loss, asked + 1.0), asked + 0.005)
     pairs = [(hold.name, hold.owner) for hold in holds]
     answers: Iterable[bool | StoreError]
     try:
@@ -245,10 +258,10 @@ def _settle(rota: Rota, hold: Kept, answer: bool | StoreError, asked: float, clo
 
 
 def _pay(rota: Rota, owed: Owed, next_loss: float, clock: Clock) -> Steps[None]:
-    if clock() >= owed.expires:
-        return  # its lease has ended by itself
-    until = max(min(next_loss, clock() + 1.0), clock() + 0.005)
-    try:
-        yield from owed.store.withdraw(owed.name, owed.owner, until)
-    except StoreError:
-        rota.owe(owed._replace(due=clock() + 1.0))
+    if clock() < owed.expires:  # else its lease has ended by itself
+        until = max(min(next_loss, clock() + 1.0), clock() + 0.005)
+        try:
+            yield from owed.store.withdraw(owed.name, owed.owner, until)
+        except StoreError:
+            rota.owe(owed._replace(due=clock() + 1.0))
+    rota.settle_debt(owed)

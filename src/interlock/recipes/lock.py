@@ -262,7 +262,10 @@ def _release_anyway(
 ) -> Steps[None]:
     try:
         yield from store.withdraw(grant.name, grant.owner, until)
-    except Exception as failure:
+    except GeneratorExit:
+        raise
+    except BaseException as failure:
+        # The first exception goes on; this one may only annotate it.
         interruption.add_note(f"could not confirm the release of {grant.name!r}: {failure}")
 
 

@@ -16,22 +16,18 @@ any other thread, and have taken effect when they return.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import socket
-import struct
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+from .pipes import End, Lane, Pair
 
 R = TypeVar("R")
 
-#: Closing a socket with this set sends a reset in place of a polite end.
-_RESET = struct.pack("ii", 1, 0)
-
 
 @dataclass
-class _Fault:
+class Fault:
     """What happens to the next requests that contain a pattern."""
 
     pattern: bytes
@@ -45,68 +41,15 @@ class _Fault:
     reset: bool = False
 
 
-class _End(NamedTuple):
-    """One side of a connection."""
-
-    reader: asyncio.StreamReader
-    writer: asyncio.StreamWriter
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        with contextlib.suppress(OSError):
-            while data := await self.reader.read(65536):
-                yield data
-
-    async def send(self, data: bytes) -> None:
-        with contextlib.suppress(OSError):
-            self.writer.write(data)
-            await self.writer.drain()
-
-    def finish(self) -> None:
-        """Say politely that nothing more will come."""
-        with contextlib.suppress(OSError, RuntimeError):
-            if not self.writer.is_closing():
-                self.writer.write_eof()
-
-    def close(self) -> None:
-        self.writer.close()
-
-    def reset(self) -> None:
-        """End the connection as a crash would."""
-        sock: socket.socket | None = self.writer.get_extra_info("socket")
-        if sock is not None and not self.writer.is_closing():
-            with contextlib.suppress(OSError):
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-        self.writer.transport.abort()
-
-
-class _Pair:
-    """A client's connection, and the one that stands for it at the server."""
-
-    def __init__(self, client: _End, server: _End) -> None:
-        self.client, self.server = client, server
-        #: Strikes when the next reply arrives.
-        self.fault: _Fault | None = None
-        self.tasks: list[asyncio.Task[None]] = []
-
-    def stop(self) -> None:
-        for task in self.tasks:
-            task.cancel()
-
-    def break_off(self) -> None:
-        """Reset the client.  The server still executes whatever it was sent."""
-        self.client.reset()
-        self.server.close()
-
-
 class FaultProxy:
     """Forwards a free loopback port to a server, with faults on demand."""
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self._target = (host, port)
-        self._faults: list[_Fault] = []
-        self._pairs: list[_Pair] = []
+        self._faults: list[Fault] = []
+        self._pairs: list[Pair] = []
         #: Connections that died silently: open towards the client, and nobody there.
-        self._graves: list[_Pair] = []
+        self._graves: list[Pair] = []
         self._up = self._down = 0.0
         self._refusing = False
         #: How often a fault that names a pattern has struck.
@@ -121,15 +64,15 @@ class FaultProxy:
 
     def lose_request(self, pattern: bytes, times: int = 1) -> None:
         """Throw the request away and reset the client: it is never executed."""
-        self._plan(_Fault(pattern, times, drop=True))
+        self._plan(Fault(pattern, times, drop=True))
 
     def lose_reply(self, pattern: bytes, times: int = 1) -> None:
         """Let the request through, throw its reply away and reset the client."""
-        self._plan(_Fault(pattern, times, keep=0))
+        self._plan(Fault(pattern, times, keep=0))
 
     def cut_reply(self, pattern: bytes, keep: int = 2, times: int = 1) -> None:
         """End the connection after the first bytes of the reply."""
-        self._plan(_Fault(pattern, times, keep=keep))
+        self._plan(Fault(pattern, times, keep=keep))
 
     def hold_back(
         self, pattern: bytes, seconds: float, reset: bool = False, times: int = 1
@@ -138,7 +81,7 @@ class FaultProxy:
 
         With `reset` the client is told at once that its connection has ended.
         """
-        self._plan(_Fault(pattern, times, late=seconds, reset=reset))
+        self._plan(Fault(pattern, times, late=seconds, reset=reset))
 
     def forget(self) -> None:
         """Drop every planned fault that has not struck yet."""
@@ -162,9 +105,12 @@ class FaultProxy:
         """Reset every connection."""
         self._inside(self._cut)
 
-    def half_open(self) -> None:
-        """Let the connections die silently: the client's stay open; new ones work."""
-        self._inside(self._bury)
+    def half_open(self, pattern: bytes = b"") -> None:
+        """Let connections die silently: the client's stay open, and new ones work.
+
+        With a `pattern`, only those that have sent a request that contains it.
+        """
+        self._inside(lambda: self._bury(pattern))
 
     @property
     def connections(self) -> int:
@@ -197,7 +143,7 @@ class FaultProxy:
 
         return self._run(call())
 
-    def _plan(self, fault: _Fault) -> None:
+    def _plan(self, fault: Fault) -> None:
         self._inside(lambda: self._faults.append(fault))
 
     async def _listen(self) -> tuple[asyncio.Server, asyncio.Event]:
@@ -212,12 +158,12 @@ class FaultProxy:
             pair.server.reset()
         self._graves.clear()
 
-    def _bury(self) -> None:
-        for pair in self._pairs:
+    def _bury(self, pattern: bytes) -> None:
+        for pair in [pair for pair in self._pairs if pattern in pair.said]:
             pair.stop()
             pair.server.reset()
-        self._graves.extend(self._pairs)
-        self._pairs.clear()
+            self._graves.append(pair)
+            self._pairs.remove(pair)
 
     async def _end(self) -> None:
         self._server.close()
@@ -227,18 +173,18 @@ class FaultProxy:
         await asyncio.sleep(0)  # let the transports close their sockets
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        client = _End(reader, writer)
+        client = End(reader, writer)
         if self._refusing:
             client.reset()
             return
         try:
-            server = _End(*await asyncio.open_connection(*self._target))
+            server = End(*await asyncio.open_connection(*self._target))
         except OSError:
             client.reset()
             return
-        await self._forward(_Pair(client, server))
+        await self._forward(Pair(client, server))
 
-    async def _forward(self, pair: _Pair) -> None:
+    async def _forward(self, pair: Pair) -> None:
         self._pairs.append(pair)
         up = asyncio.create_task(self._carry_up(pair))
         down = asyncio.create_task(self._carry_down(pair))
@@ -249,9 +195,10 @@ class FaultProxy:
             pair.client.close()
             pair.server.close()
 
-    async def _carry_up(self, pair: _Pair) -> None:
-        async with _Lane(self, pair.server) as lane:
-            async for data in pair.client.chunks():
+    async def _carry_up(self, pair: Pair) -> None:
+        async with Lane(self._passable, pair.server) as lane:
+            while data := await pair.client.read():
+                pair.said += data
                 fault = self._struck(data)
                 if fault is None:
                     lane.put(data, self._up)
@@ -259,25 +206,24 @@ class FaultProxy:
                 if fault.drop:
                     pair.break_off()
                     return
-                if fault.keep is not None:
-                    pair.fault = fault
+                pair.keep = fault.keep
                 if fault.reset:
                     pair.client.reset()
                 lane.put(data, fault.late or self._up)
 
-    async def _carry_down(self, pair: _Pair) -> None:
-        async with _Lane(self, pair.client) as lane:
-            async for data in pair.server.chunks():
-                if pair.fault is None:
+    async def _carry_down(self, pair: Pair) -> None:
+        async with Lane(self._passable, pair.client) as lane:
+            while data := await pair.server.read():
+                if pair.keep is None:
                     lane.put(data, self._down)
-                elif pair.fault.keep:
-                    lane.put(data[: pair.fault.keep], self._down)
+                elif pair.keep:
+                    lane.put(data[: pair.keep], self._down)
                     return
                 else:
                     pair.break_off()
                     return
 
-    def _struck(self, data: bytes) -> _Fault | None:
+    def _struck(self, data: bytes) -> Fault | None:
         for fault in self._faults:
             if fault.pattern in data:
                 fault.times -= 1
@@ -286,39 +232,3 @@ class FaultProxy:
                     self._faults.remove(fault)
                 return fault
         return None
-
-    async def passable(self) -> None:
-        """Wait until bytes may move."""
-        await self._passable.wait()
-
-
-class _Lane:
-    """One direction of a connection: what is put in comes out later, in order."""
-
-    def __init__(self, proxy: FaultProxy, end: _End) -> None:
-        self._proxy, self._end = proxy, end
-        self._chunks: asyncio.Queue[tuple[float, bytes] | None] = asyncio.Queue()
-
-    async def __aenter__(self) -> _Lane:
-        self._task = asyncio.create_task(self._deliver())
-        return self
-
-    async def __aexit__(self, *exit: object) -> None:
-        """Deliver the rest, unless the connection was buried or cut meanwhile."""
-        self._chunks.put_nowait(None)
-        try:
-            await self._task
-        finally:
-            self._task.cancel()
-        self._end.finish()
-
-    def put(self, data: bytes, delay: float) -> None:
-        self._chunks.put_nowait((asyncio.get_running_loop().time() + delay, data))
-
-    async def _deliver(self) -> None:
-        loop = asyncio.get_running_loop()
-        while (chunk := await self._chunks.get()) is not None:
-            due, data = chunk
-            await asyncio.sleep(due - loop.time())
-            await self._proxy.passable()
-            await self._end.send(data)

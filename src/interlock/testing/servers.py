@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from typing import Self
 
 
 def free_port() -> int:
@@ -70,7 +71,11 @@ class RedisServer:
     def _connection(self) -> socket.socket:
         if "--port" in self.options and "--unixsocket" in self.options:
             probe = socket.socket(socket.AF_UNIX)
-            probe.connect(self.options[self.options.index("--unixsocket") + 1])
+            try:
+                probe.connect(self.options[self.options.index("--unixsocket") + 1])
+            except OSError:
+                probe.close()
+                raise
             return probe
         return socket.create_connection(("127.0.0.1", self.port), timeout=1)
 
@@ -103,7 +108,7 @@ class RedisServer:
             self.kill()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def __enter__(self) -> RedisServer:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exit: object) -> None:

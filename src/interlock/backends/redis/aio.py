@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Sequence
+from copy import copy
 from typing import Any
 
 from ...drive import Sent, now
@@ -95,7 +96,7 @@ class Line:
         while self._unsent:
             sent, _ = self._unsent.popleft()
             if not sent.done():
-                sent.set_exception(failure)
+                sent.set_exception(copy(failure))  # each may get notes of its own
 
     def _lost(self) -> None:
         retire(self._connection)
@@ -129,6 +130,7 @@ class RedisAsyncLink:
         self._places: dict[Topic, set[TaskWakes]] = {}
         self._subscribed: dict[str, Sent] = {}
         self._tending: asyncio.Task[None] | None = None
+        self._bell = TaskWakes()
 
     def _bind(self) -> asyncio.AbstractEventLoop:
         """The loop this client lives on; one that has ended may be followed by another."""
@@ -196,6 +198,8 @@ class RedisAsyncLink:
             if not places:
                 self._places.pop(topic, None)
                 self._abandon(topic.channel)
+        if not self._places:
+            self._bell.wake()  # nobody waits: nothing is left to tend
 
     def _abandon(self, channel: str) -> None:
         """Drop a foreign channel that nobody needs; the client's own stays for the next."""
@@ -215,6 +219,7 @@ class RedisAsyncLink:
         """A connection went: what was heard on it must be heard elsewhere."""
         if line is self._ear:
             self._subscribed.clear()
+            self._bell.wake()
             self._wake_all()
 
     def _wake_all(self) -> None:
@@ -232,7 +237,7 @@ class RedisAsyncLink:
                     failures = 0 if await self._mend(missing) else failures + 1
                     await asyncio.sleep(0.0 if failures == 0 else min(0.05 * 2**failures, 1.0))
                 else:
-                    await asyncio.sleep(PULSE / 5)
+                    await self._bell.wait(now() + PULSE)
                     await self._feel_pulse()
         finally:
             self._tending = None

@@ -1,0 +1,173 @@
+"""The least that a Redis user needs, as the documentation says it; and no less than that."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlock import AcquireTimeout, LockLost, StoreMisconfigured
+from interlock.testing.servers import RedisServer
+
+from .watching import eventually, raw
+from .worlds import Threads, World
+
+pytestmark = pytest.mark.server
+
+PAGE = Path(__file__).parents[3] / "docs" / "backends" / "redis.md"
+
+
+def documented() -> list[str]:
+    """The words of the ACL command in the documentation."""
+    found = re.search(r"```acl\nACL (SETUSER .*?)```", PAGE.read_text(), re.DOTALL)
+    assert found is not None
+    return found.group(1).replace("SECRET", "pw").split()
+
+
+COMMANDS = [word[1:] for word in documented() if word.startswith("+")]
+
+
+class Fortress(RedisServer):
+    """A server whose default user is off."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.admin = raw(self.port, username="admin", password="pw")
+        with raw(self.port) as default:
+            default.execute_command("ACL", "SETUSER", "admin", "on", ">pw", "~*", "&*", "+@all")
+            default.execute_command("ACL", "SETUSER", "default", "off")
+
+    @property
+    def url(self) -> str:
+        return f"redis://interlock:pw@127.0.0.1:{self.port}/1?client_name=test"
+
+    def admit(self, *without: str) -> None:
+        """Make the documented user, perhaps without some rights."""
+        self.admin.execute_command("ACL", "DELUSER", "interlock")
+        words = [word for word in documented() if word not in without]
+        self.admin.execute_command("ACL", *words)
+        self.admin.execute_command("ACL", "LOG", "RESET")
+
+    def close(self) -> None:
+        self.admin.close()
+        super().close()
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Fortress]:
+    fortress = Fortress()
+    with fortress:
+        yield fortress
+
+
+def use_everything(world: World, server: Fortress) -> None:
+    """Everything a program does with locks, seen from the server."""
+    first, second = (world.connect(server.url) for _ in range(2))
+    for kind in ("lock", "mutex"):
+        locks = [getattr(each, kind)(f"orders:{kind}", lease=0.4) for each in (first, second)]
+        contend(world, server, *locks)
+    wait_for_java(world, server, first.lock("orders:java"))
+
+
+def contend(world: World, server: Fortress, first: Any, second: Any) -> None:
+    """Hold, be refused, give up, wait, be renewed, hand over."""
+    hold = world.do(first.acquire)
+    assert world.do(second.locked)
+    with pytest.raises(AcquireTimeout):
+        world.do(lambda: second.acquire(timeout=0.02))
+    waiting = world.start(second.acquire)
+    eventually(lambda: queued(server, first.name), within=2)
+    until = hold.until
+    eventually(lambda: hold.until > until or hold.lost, within=2)
+    world.do(hold.release)
+    world.do(waiting.result(5).release)
+
+
+def queued(server: Fortress, name: str) -> bool:
+    with raw(server.port, username="admin", password="pw", db=1) as peek:
+        return bool(peek.zcard(f"interlock:queue:{{{name}}}"))
+
+
+def wait_for_java(world: World, server: Fortress, lock: Any) -> None:
+    with raw(server.port, username="admin", password="pw", db=1) as java:
+        java.hset("orders:java", "6e3814a1-e847-452b-a982-45baf93a1df2:1", 1)
+        java.pexpire("orders:java", 20_000)
+        waiting = world.start(lock.acquire)
+        eventually(lambda: queued(server, "orders:java"), within=2)
+        java.delete("orders:java")
+        java.publish("redisson_lock__channel:{orders:java}", "0")
+        world.do(waiting.result(5).release)
+
+
+def test_documented_rights_are_enough(world: World, server: Fortress) -> None:
+    server.admit()
+    use_everything(world, server)
+    assert server.admin.execute_command("ACL", "LOG") == []
+
+
+#: Asked for only when a wake connection has been silent for five seconds.
+SELDOM = {"ping"}
+
+
+@pytest.fixture
+def limited(server: Fortress) -> Iterator[World]:
+    """A world whose user lacks something until its clients are closed."""
+    server.admin.flushall()
+    server.admin.script_flush()
+    world = Threads()
+    yield world
+    server.admit()
+    world.close()
+
+
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - SELDOM))
+def test_each_documented_right_is_needed_and_its_lack_leaves_no_ghost(
+    limited: World, server: Fortress, command: str
+) -> None:
+    server.admit(f"+{command}")
+    with contextlib.suppress(StoreMisconfigured, LockLost, AssertionError):
+        use_everything(limited, server)
+    denied = server.admin.execute_command("ACL", "LOG")
+    assert any(command in str(entry) for entry in denied)
+    with raw(server.port, username="admin", password="pw", db=1) as peek:
+        assert [key for key in peek.keys("orders:*") if peek.pttl(key) == -1] == []
+
+
+@pytest.mark.parametrize("command", ["hset", "pexpire", "set", "time", "exists", "evalsha"])
+def test_lack_of_a_right_is_one_clear_error_and_nothing_is_granted(
+    world: World, server: Fortress, command: str
+) -> None:
+    server.admin.flushall()
+    server.admit(f"+{command}")
+    with pytest.raises(StoreMisconfigured, match="denies this user"):
+        world.do(world.connect(server.url).lock("orders:1").acquire)
+    with raw(server.port, username="admin", password="pw", db=1) as peek:
+        assert not peek.exists("orders:1")
+    server.admit()
+
+
+@pytest.mark.parametrize("pattern", ["~orders:*", "~interlock:*", "&interlock:wake:*"])
+def test_each_documented_pattern_is_needed(limited: World, server: Fortress, pattern: str) -> None:
+    server.admit(pattern)
+    with pytest.raises((StoreMisconfigured, AssertionError)):
+        use_everything(limited, server)
+
+
+def test_subscription_that_was_denied_works_once_it_is_allowed(
+    world: World, server: Fortress
+) -> None:
+    server.admin.flushall()
+    server.admit("+subscribe")
+    first, second = (world.connect(server.url).lock("orders:1") for _ in range(2))
+    hold = world.do(first.acquire)
+    with pytest.raises(StoreMisconfigured, match="denies this user"):
+        world.do(second.acquire)
+    server.admin.execute_command("ACL", "SETUSER", "interlock", "+subscribe")
+    waiting = world.start(second.acquire)
+    eventually(lambda: queued(server, "orders:1"))
+    world.do(hold.release)
+    world.do(waiting.result(5).release)

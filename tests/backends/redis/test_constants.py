@@ -1,0 +1,38 @@
+"""What the scripts repeat of Python's constants is what Python says."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+
+from interlock.backends.redis.names import WAKE
+from interlock.model import PROVISIONAL
+from interlock.recipes.lock import POLL_CAP
+
+SCRIPTS = files("interlock.backends.redis.scripts")
+HANDING_OVER = [
+    f"{kind}_{verb}" for kind in ("lock", "mutex") for verb in ("attempt", "release", "withdraw")
+]
+
+
+def text(name: str) -> str:
+    return SCRIPTS.joinpath(f"{name}.lua").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", HANDING_OVER)
+def test_a_script_hands_over_as_the_model_says(name: str) -> None:
+    found = re.search(r"local wake, provisional_ms = '(.*)', (\d+)", text(name))
+
+    assert found is not None
+    assert found.group(1) == WAKE
+    assert int(found.group(2)) == PROVISIONAL * 1000
+
+
+@pytest.mark.parametrize("name", ["lock_attempt", "mutex_attempt"])
+def test_a_queue_outlives_every_pause_between_two_questions(name: str) -> None:
+    found = re.search(r"call\('PEXPIRE', queue, (\d+)\)", text(name))
+
+    assert found is not None
+    assert int(found.group(1)) >= 3 * POLL_CAP * 1000
