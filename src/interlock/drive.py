@@ -6,7 +6,6 @@ a test holds them equal up to `async` and `await`.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
@@ -35,12 +34,13 @@ def run(steps: Steps[R], link: Link) -> R:
     try:
         while True:
             try:
-                request = steps.send(reply) if error is None else steps.throw(error)
-                reply = error = None
-                if type(request) is Call:  # on every hot path, so without a detour
-                    reply = link.call(request)
-                else:
-                    reply = perform(request, link)
+                while True:  # inside, because a Ctrl-C may strike where a loop goes round
+                    request = steps.send(reply) if error is None else steps.throw(error)
+                    reply = error = None
+                    if type(request) is Call:  # on every hot path, so without a detour
+                        reply = link.call(request)
+                    else:
+                        reply = perform(request, link)
             except StopIteration as end:
                 result: R = end.value
                 return result
@@ -71,12 +71,13 @@ async def arun(steps: Steps[R], link: AsyncLink) -> R:
     try:
         while True:
             try:
-                request = steps.send(reply) if error is None else steps.throw(error)
-                reply = error = None
-                if type(request) is Call:  # on every hot path, so without a detour
-                    reply = await link.call(request)
-                else:
-                    reply = await aperform(request, link)
+                while True:  # inside, because a Ctrl-C may strike where a loop goes round
+                    request = steps.send(reply) if error is None else steps.throw(error)
+                    reply = error = None
+                    if type(request) is Call:  # on every hot path, so without a detour
+                        reply = await link.call(request)
+                    else:
+                        reply = await aperform(request, link)
             except StopIteration as end:
                 result: R = end.value
                 return result
@@ -106,21 +107,6 @@ def finished(steps: Steps[Any]) -> bool:
     Ctrl-C may arrive in the driver itself, after the store has said yes.
     """
     return isinstance(steps, GeneratorType) and steps.gi_frame is None
-
-
-class Sent(asyncio.Future[Any]):
-    """The reply of a call that has been sent.  It cannot be cancelled, only settled.
-
-    The store may be granting the lock at this very moment, so a cancelled task has to see
-    the call finish before its algorithm may withdraw: an earlier withdrawal could overtake
-    it.  Refusing to be cancelled is enough: asyncio then remembers the cancellation and
-    delivers it to the task in place of the reply.  Links bound every call in time.
-    """
-
-    __slots__ = ()
-
-    def cancel(self, msg: Any = None) -> bool:
-        return False
 
 
 def where(steps: Steps[Any]) -> str:

@@ -84,7 +84,7 @@ class AsyncLink(Protocol):
     """An asyncio way to a store, shared by every task of a client.
 
     A call, once made, is settled whatever happens to the task that awaits it: see
-    `drive.Sent`.
+    `tasks.Sent`.
     """
 
     #: Whether calls are executed in the order in which they were made.

@@ -20,7 +20,7 @@ ORDER = [
     ("ledger",),
     ("recipes",),
     ("drive",),
-    ("parking",),
+    ("parking", "tasks"),
     ("backends",),
     ("api",),
     ("interlock",),

@@ -6,9 +6,8 @@ a number: numbers are used again, and a new thread would inherit a dead one's lo
 
 from __future__ import annotations
 
-import asyncio
 import threading
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from .lines import Key
@@ -32,11 +31,14 @@ class TaskBooks(Generic[H]):
     """The book of the running task; it goes when the task goes."""
 
     def __init__(self) -> None:
-        self._books: WeakKeyDictionary[asyncio.Task[object], Book[H]] = WeakKeyDictionary()
+        from asyncio import current_task  # here, so that threads need not import it
+
+        self.current_task = current_task
+        self._books: WeakKeyDictionary[Any, Book[H]] = WeakKeyDictionary()
 
     @property
     def mine(self) -> Book[H]:
-        task = asyncio.current_task()
+        task = self.current_task()
         if task is None:
             raise RuntimeError("an asyncio lock needs a running task")
         book = self._books.get(task)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable
 from types import TracebackType
@@ -18,6 +17,8 @@ from ..stores import LockStore
 from .lines import Key
 
 if TYPE_CHECKING:
+    from asyncio import Task
+
     from .session import AsyncSession, BaseSession, Session
 
 log = logging.getLogger("interlock.hold")
@@ -130,7 +131,7 @@ class BaseHold:
     def end(self, cause: str) -> None:
         """The lease is over and the rota has let go of us: make room for the next."""
         self._cause = cause
-        self._client.lines.leave(self.key)
+        self._client.lines.leave(self.key, self.owner)
 
     def lose(self, cause: str) -> None:
         """The lease is over without our doing: make room, and tell everybody."""
@@ -226,7 +227,7 @@ class AsyncHold(BaseHold):
 
     def __init__(self, *facts: Any) -> None:
         super().__init__(*facts)
-        self._task: asyncio.Task[Any] | None = None
+        self._task: Task[Any] | None = None
         self._blocks: list[int] = []
         self._cancelled = False
 
@@ -252,7 +253,7 @@ class AsyncHold(BaseHold):
 
     def enter_block(self) -> None:
         """From now on a loss cancels the running task."""
-        self._task = asyncio.current_task()
+        self._task = self._client.books.current_task()
         assert self._task is not None
         self._blocks.append(self._task.cancelling())
 
@@ -269,6 +270,8 @@ class AsyncHold(BaseHold):
         if not self._cancelled or self._task is None:
             return None
         self._cancelled = False
-        if self._task.uncancel() > cancelling or not isinstance(error, asyncio.CancelledError):
+        from asyncio import CancelledError
+
+        if self._task.uncancel() > cancelling or not isinstance(error, CancelledError):
             return None
         return self.lost_error(self._cause or "lost")

@@ -5,11 +5,10 @@ It runs the recipe `keep`; here is only its thread, or its task, and how it ends
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..drive import arun, now, run
 from ..errors import StoreError
@@ -18,6 +17,9 @@ from ..recipes.keep import Kept, Rota, keep
 from ..recipes.lock import release
 from ..steps import Steps, Wakes
 from ..stores import AsyncLink, Directory, Link
+
+if TYPE_CHECKING:
+    from asyncio import Task
 
 log = logging.getLogger("interlock.keeper")
 
@@ -124,14 +126,16 @@ class AsyncKeeper(BaseKeeper):
     """A task that keeps the leases of a client."""
 
     link: AsyncLink
-    _task: asyncio.Task[None] | None = None
+    _task: Task[None] | None = None
 
     def running(self) -> bool:
         return self._task is not None and not self._task.done()
 
     def start(self) -> None:
+        from asyncio import create_task
+
         if not self.rota.closed:
-            self._task = asyncio.create_task(self._main(), name="interlock-keeper")
+            self._task = create_task(self._main(), name="interlock-keeper")
 
     async def _main(self) -> None:
         try:
@@ -159,5 +163,7 @@ class AsyncKeeper(BaseKeeper):
         self.rota.closed = True
         self._wakes.wake()
         if self._task is not None and not self._task.done():
-            await asyncio.wait((self._task,))
+            from asyncio import wait
+
+            await wait((self._task,))
         await self._farewell()

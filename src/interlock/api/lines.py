@@ -22,68 +22,79 @@ Key: TypeAlias = tuple[str, str]
 class Ticket:
     """A place in a line; `served` once it is the head."""
 
-    __slots__ = ("served", "wakes")
+    __slots__ = ("owner", "served", "wakes")
 
-    def __init__(self, wakes: Wakes) -> None:
-        self.wakes, self.served = wakes, False
+    def __init__(self, owner: str, wakes: Wakes) -> None:
+        self.owner, self.wakes, self.served = owner, wakes, False
 
 
 class Lines:
-    """Every line of one client.  The mutex is held for a few instructions only."""
+    """Every line of one client.  The mutex is held for a few instructions only.
+
+    Whoever enters, leaves or quits says who it is, so that doing it once too often is
+    harmless: an interrupted acquisition cannot know how far it got.
+    """
 
     def __init__(self) -> None:
         self._mutex = threading.Lock()
-        # None: there is a head, and nobody behind it.
-        self._lines: dict[Key, deque[Ticket] | None] = {}
+        self._heads: dict[Key, str] = {}
+        self._lines: dict[Key, deque[Ticket]] = {}
 
-    def enter(self, key: Key) -> bool:
+    def enter(self, key: Key, owner: str) -> bool:
         """Become the head if there is none."""
         with self._mutex:
-            if key in self._lines:
+            if key in self._heads:
                 return False
-            self._lines[key] = None
+            self._heads[key] = owner
             return True
 
     def join(self, key: Key, ticket: Ticket) -> None:
         """Stand at the end of the line, or at its head if it has gone."""
         with self._mutex:
-            if key not in self._lines:
-                self._lines[key] = None
-                ticket.served = True
+            if key in self._heads:
+                self._lines.setdefault(key, deque()).append(ticket)
             else:
-                line = self._lines[key]
-                if line is None:
-                    line = self._lines[key] = deque()
-                line.append(ticket)
+                self._heads[key] = ticket.owner
+                ticket.served = True
 
-    def leave(self, key: Key) -> None:
-        """The head goes; the next one, if any, is the head from now on."""
+    def leave(self, key: Key, owner: str) -> None:
+        """If this owner is the head, it goes; the next one is the head from now on."""
         with self._mutex:
-            line = self._lines[key]
-            if not line:
-                del self._lines[key]
+            if self._heads.get(key) != owner:
+                return
+            line = self._lines.get(key)
+            if line is None:
+                del self._heads[key]
                 return
             ticket = line.popleft()
+            self._heads[key] = ticket.owner
             ticket.served = True
+            if not line:
+                del self._lines[key]
         ticket.wakes.wake()
 
     def quit(self, key: Key, ticket: Ticket) -> None:
         """Give up a place, wherever in the line it is by now."""
         with self._mutex:
             line = self._lines.get(key)
-            if not ticket.served:
-                if line is not None:
-                    line.remove(ticket)
-                return
-        self.leave(key)
+            if line is not None and ticket in line:
+                line.remove(ticket)
+                if not line:
+                    del self._lines[key]
+        self.leave(key, ticket.owner)
+
+    def busy(self) -> list[Key]:
+        """The names that somebody of this client holds or seeks."""
+        with self._mutex:
+            return list(self._heads)
 
 
 def stand(
-    lines: Lines, key: Key, wakes: Callable[[], Wakes], deadline: float, clock: Clock
+    lines: Lines, key: Key, owner: str, local: Callable[[], Wakes], deadline: float, clock: Clock
 ) -> Steps[bool]:
     """Wait to become the head; False when the deadline came first.  No round trip."""
-    with wakes() as mine:
-        ticket = Ticket(mine)
+    with local() as mine:
+        ticket = Ticket(owner, mine)
         try:
             lines.join(key, ticket)
             while not ticket.served:

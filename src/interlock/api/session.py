@@ -10,19 +10,20 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-import random
-import secrets
-import socket
-import sys
 import threading
-import time
-import uuid
 import weakref
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 from ..drive import arun, now, run
-from ..errors import LockLost, OutcomeUnknown, StoreError, StoreUnavailable, closed
+from ..errors import (
+    InterlockError,
+    LockLost,
+    OutcomeUnknown,
+    StoreError,
+    StoreUnavailable,
+    closed,
+)
 from ..events import (
     Event,
     Granted,
@@ -33,13 +34,14 @@ from ..events import (
     Troubled,
     Withdrawn,
 )
-from ..model import Holder, Terms
+from ..model import Terms
 from ..recipes.keep import Owed, Rota
 from ..recipes.lock import WITHDRAWAL, Seeking, acquire, give_up, release
 from ..steps import Steps
 from ..stores import AsyncLink, Backend, Link, LockStore
 from .books import Book, TaskBooks, ThreadBooks
 from .hold import AsyncHold, BaseHold, Hold
+from .identity import introduction, new_identity
 from .keeper import AsyncKeeper, Keeper
 from .lines import Key, Lines, stand
 
@@ -48,6 +50,10 @@ log = logging.getLogger("interlock.lock")
 H = TypeVar("H", bound=BaseHold)
 R = TypeVar("R")
 
+#: Multiples of it are spread evenly over [0, 1), whatever part of them is used: jitter that
+#: needs no random numbers.
+GOLDEN = 0.6180339887498949
+
 #: Busy names that a client remembers, at most.
 CROWDED = 10_000
 
@@ -55,18 +61,6 @@ CROWDED = 10_000
 RELEASE = 5.0
 
 _sessions: weakref.WeakSet[BaseSession[Any]] = weakref.WeakSet()
-
-
-def new_identity() -> str:
-    """A random UUID of version 8: Java's are of version 4, so the two never mix."""
-    bits = secrets.randbits(128) & ~(0xF << 76) & ~(0x3 << 62)
-    return str(uuid.UUID(int=bits | 8 << 76 | 2 << 62))
-
-
-def introduction(identity: str) -> Holder:
-    """Who this process is, for others to read."""
-    program = os.path.basename(sys.argv[0]) if sys.argv and sys.argv[0] else "python"
-    return Holder(identity, socket.gethostname(), os.getpid(), program, time.time())
 
 
 class BaseSession(Generic[H]):
@@ -89,7 +83,7 @@ class BaseSession(Generic[H]):
     def _begin(self) -> None:
         """Start with a fresh identity and nothing held: at birth, and after a fork."""
         self.identity = new_identity()
-        self._numbers = itertools.count(1)
+        self._numbers, self._phase = itertools.count(1), os.urandom(1)[0] / 256
         self.lines = Lines()
         #: Names that were busy when they were last asked for.
         self.crowded: set[Key] = set()
@@ -116,41 +110,46 @@ class BaseSession(Generic[H]):
         if self.rota.closed:
             raise closed(self.backend.label)
         seeking = self._seek(store, key[1], terms, timeout, trial)
-        if not self.lines.enter(key):
-            self.tell(Parked(seeking.name, seeking.owner, None, 0.0))
-            wakes = self.link.local
-            if not (yield from stand(self.lines, key, wakes, seeking.deadline, now)):
-                raise (yield from give_up(seeking, None))
-        seeking.crowded = key in self.crowded and not seeking.expired
         grant = None
         try:
+            if not self.lines.enter(key, seeking.owner):
+                yield from self._stand(key, seeking)
+            seeking.crowded = key in self.crowded and not seeking.expired
             grant = yield from acquire(seeking)
             hold = self.hold_class(self, store, key, grant, terms, book)
             if block:
                 hold.enter_block()
             return self._enter(hold, seeking)
         except BaseException:
+            if (hold := book.get(key)) is not None and hold.owner == seeking.owner:
+                self._disown(hold)
             if grant is not None:
                 # Interrupted between the grant and its hold: nobody else knows of it.
                 self.owe(store, grant.name, grant.owner, terms.lease)
-                book.pop(key, None)
-            self.lines.leave(key)
+            self.lines.leave(key, seeking.owner)
             raise
+
+    def _stand(self, key: Key, seeking: Seeking) -> Steps[None]:
+        """Wait in the local line until it is our turn to ask the store."""
+        self.tell(Parked(seeking.name, seeking.owner, None, 0.0))
+        place = (self.lines, key, seeking.owner, self.link.local)
+        if not (yield from stand(*place, seeking.deadline, now)):
+            raise (yield from give_up(seeking, None))
 
     def _seek(
         self, store: LockStore, name: str, terms: Terms, timeout: float, trial: bool
     ) -> Seeking:
         began = now()
-        owner = f"{self.identity}:{next(self._numbers)}"
+        number = next(self._numbers)
         return Seeking(
             store,
             name,
-            owner,
+            f"{self.identity}:{number}",
             terms.lease,
             began,
             began + timeout,
             now,
-            random.random(),
+            (self._phase + number * GOLDEN) % 1,
             self.tell,
             trial,
             self.owe,
@@ -174,28 +173,44 @@ class BaseSession(Generic[H]):
 
     def give(self, hold: BaseHold) -> Steps[None]:
         """Count one release of a hold; the last one talks to the store."""
-        if not hold.leaves():
-            hold.ensure()
-            return
+        try:
+            if hold.leaves():
+                yield from self._give_back(hold)
+            else:
+                hold.ensure()
+        except (InterlockError, GeneratorExit):
+            raise
+        except BaseException:
+            if hold.depth == 0:
+                # Interrupted, who knows where: the keeper makes sure of it.
+                self._disown(hold)
+                self.owe(hold.store, hold.name, hold.owner, hold.lease)
+            raise
+
+    def _give_back(self, hold: BaseHold) -> Steps[None]:
         hold.forget()
         standing = self.rota.drop(hold)
-        early = standing and self.link.ordered
-        if early:
+        if self.link.ordered:
             # The next in line may ask right behind our release, and will not overtake it.
-            self.lines.leave(hold.key)
+            self.lines.leave(hold.key, hold.owner)
         try:
             released = yield from release(hold.store, hold.grant, now() + RELEASE)
         except (OutcomeUnknown, StoreUnavailable) as failure:
             self.owe(hold.store, hold.name, hold.owner, hold.lease)
             raise _unconfirmed(hold, failure) from failure
         finally:
-            if standing and not early:
-                self.lines.leave(hold.key)
+            self.lines.leave(hold.key, hold.owner)
         if not standing or not released:
             raise hold.lost_error(hold.loss or "its lease ended before it was released")
         if self.observer is not None:
             held = now() - hold.acquired
             self.tell(Released(hold.name, hold.owner, hold.token, held))
+
+    def _disown(self, hold: BaseHold) -> None:
+        """Forget a hold here; what the store knows of it is another matter."""
+        self.rota.drop(hold)
+        hold.forget()
+        self.lines.leave(hold.key, hold.owner)
 
     def leave(self, hold: BaseHold, error: BaseException | None) -> Steps[None]:
         """Leave a block: release, but never hide the exception that ends it."""

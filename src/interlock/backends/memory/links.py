@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...errors import closed
-from ...parking import TaskWakes, ThreadWakes, pause_task, pause_thread
+from ...parking import ThreadWakes, pause_thread
 from ...steps import Call, Reply, Wakes
+from ...tasks import TaskWakes, pause_task
 
 if TYPE_CHECKING:
     from .store import World

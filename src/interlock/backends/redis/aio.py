@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Sequence
 from copy import copy
 from typing import Any
 
-from ...drive import Sent, now
+from ...drive import now
 from ...errors import (
     InterlockError,
     OutcomeUnknown,
@@ -18,8 +18,8 @@ from ...errors import (
     UsageError,
     closed,
 )
-from ...parking import TaskWakes, pause_task
 from ...steps import Call, Reply, Wakes
+from ...tasks import Sent, TaskWakes, pause_task
 from .connections import Door, connecting_failed, retire, transport_of
 from .mux import Mux, Slot
 from .names import Topic

@@ -14,8 +14,9 @@ from typing import Any
 
 import hiredis
 
-from ...drive import Sent, now
+from ...drive import now
 from ...steps import Call
+from ...tasks import Sent
 from .connections import INCOMPLETE, command, new_reader, packed
 from .replies import from_reply, is_noscript, not_answered
 

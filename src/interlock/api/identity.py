@@ -1,0 +1,24 @@
+"""Who a client is: towards the store a fresh UUID, towards people a host and a process."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from ..model import Holder
+
+
+def new_identity() -> str:
+    """A random UUID of version 8: Java's are of version 4, so the two never mix."""
+    bits = bytearray(os.urandom(16))
+    bits[6] = 0x80 | bits[6] & 0x0F
+    bits[8] = 0x80 | bits[8] & 0x3F
+    text = bits.hex()
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def introduction(identity: str) -> Holder:
+    """Who this process is, for others to read."""
+    program = os.path.basename(sys.argv[0]) if sys.argv and sys.argv[0] else "python"
+    return Holder(identity, os.uname().nodename, os.getpid(), program, time.time())
