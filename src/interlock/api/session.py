@@ -121,8 +121,8 @@ class BaseSession(Generic[H]):
                 hold.enter_block()
             return self._enter(hold, seeking)
         except BaseException:
-            if (hold := book.get(key)) is not None and hold.owner == seeking.owner:
-                self._disown(hold)
+            if (mine := book.get(key)) is not None and mine.owner == seeking.owner:
+                self._disown(mine)
             if grant is not None:
                 # Interrupted between the grant and its hold: nobody else knows of it.
                 self.owe(store, grant.name, grant.owner, terms.lease)

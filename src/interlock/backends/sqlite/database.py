@@ -1,0 +1,117 @@
+"""One open lock file: its transactions, and cheap glances at what has changed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+
+from ...ledger import look
+from ...steps import Call, Reply
+from . import clock
+from .failures import from_sqlite, replaced, uncommitted
+from .opening import Inode, connect, identity
+from .records import Records
+from .watch import Sight, Topic
+
+#: Operations that write nothing, and so need not wait for whoever does.
+READ_ONLY = {look}
+
+#: How often to look whether the file is still the one that was opened.
+VERIFY_MS = 1000
+
+GLANCE = """
+SELECT owner, until_ms, (
+    SELECT count(*) FROM queue WHERE name = records.name AND place < (
+        SELECT place FROM queue WHERE name = records.name AND owner = ?
+    )
+)
+FROM records WHERE name = ?
+"""
+
+
+class Database:
+    """A connection to a lock file.  Whoever uses it must see to it that nobody else does."""
+
+    def __init__(self, path: str, known: Inode | None) -> None:
+        boot, self._instant = clock.boot_id(), clock.instants()
+        self._path = path
+        self._connection, self._identity = connect(path, boot, known)
+        self._verified = self._instant()
+        self._cursor = self._connection.cursor()
+        self._execute = self._cursor.execute
+        self.records = Records(self._cursor, boot, self._instant, path)
+
+    @property
+    def inode(self) -> Inode:
+        """Which file this is."""
+        return self._identity.main
+
+    def apply(self, calls: Sequence[Call]) -> tuple[list[Reply], list[Topic]]:
+        """Run calls in one transaction, wholly or not at all.
+
+        Answers the replies, and to whom a lock was handed.  Raises Occupied while another
+        process is in a transaction of its own.
+        """
+        try:
+            self._begin(calls)
+            replies = [self._operate(call) for call in calls]
+        except sqlite3.Error as error:
+            self._roll_back()
+            raise from_sqlite(error, self._path) from error
+        try:
+            self._execute("COMMIT")
+        except sqlite3.Error as error:
+            raise uncommitted(error, self._path) from error
+        return replies, self.records.handed
+
+    def _begin(self, calls: Sequence[Call]) -> None:
+        reads = len(calls) == 1 and calls[0].operation in READ_ONLY
+        self._execute("BEGIN" if reads else "BEGIN IMMEDIATE")
+        records = self.records
+        records.begin()
+        if records.at - self._verified >= VERIFY_MS:
+            self._verify()
+
+    def _operate(self, call: Call) -> Reply:
+        self.records.turn_to(call.keys)
+        return call.operation(self.records, *call.keys, *call.args)
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            with suppress(sqlite3.Error):
+                self._execute("ROLLBACK")
+
+    def _verify(self) -> None:
+        """See that the path still leads to the file that is open here."""
+        self._verified = self.records.at
+        if identity(self._path) != self._identity:
+            raise replaced(self._path)
+
+    def version(self) -> int:
+        """A number that changes whenever another process has committed something."""
+        try:
+            (version,) = self._execute("PRAGMA data_version").fetchone()
+        except sqlite3.Error as error:
+            raise from_sqlite(error, self._path) from error
+        return int(version)
+
+    def glance(self, topics: Iterable[Topic]) -> list[Sight | None]:
+        """How each of these waiters stands, outside of any transaction; None: it is free."""
+        at = self._instant()
+        try:
+            return [self._sight(topic, at) for topic in topics]
+        except sqlite3.Error as error:
+            raise from_sqlite(error, self._path) from error
+
+    def _sight(self, topic: Topic, at: int) -> Sight | None:
+        name, owner = topic
+        row = self._execute(GLANCE, (owner, name)).fetchone()
+        return Sight(row[0], row[2]) if row is not None and row[1] > at else None
+
+    def close(self) -> None:
+        """Close; a transaction that was interrupted is undone."""
+        with suppress(sqlite3.Error):
+            # As long as the cursor lives, in a traceback perhaps, so would the connection.
+            self._cursor.close()
+            self._connection.close()

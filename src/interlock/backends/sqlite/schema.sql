@@ -1,0 +1,37 @@
+-- The format of a lock file, version 1.  Instants are whole milliseconds of the machine's
+-- CLOCK_BOOTTIME; they are void as soon as the machine has booted again.
+
+-- Locks that are held, and under the empty name, which no lock can have, the world's own
+-- row: its owner is the boot that all instants belong to, its token the last one given out.
+CREATE TABLE records (
+    name TEXT PRIMARY KEY,
+    kind TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    until_ms INTEGER NOT NULL,
+    token INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Owners that wait, in order of arrival; one that has not asked for a while does not count.
+CREATE TABLE queue (
+    name TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    owner TEXT NOT NULL,
+    alive_ms INTEGER NOT NULL,
+    PRIMARY KEY (name, place)
+) WITHOUT ROWID;
+
+-- Owners that were withdrawn, and so are refused if they should ask again.
+CREATE TABLE tombs (
+    owner TEXT PRIMARY KEY,
+    until_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- Who is who.
+CREATE TABLE clients (
+    identity TEXT PRIMARY KEY,
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    program TEXT NOT NULL,
+    started REAL,
+    seen_ms INTEGER NOT NULL
+) WITHOUT ROWID;

@@ -1,0 +1,39 @@
+"""A look at a lock file past the library, and ways to spoil it."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+
+@contextmanager
+def raw(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection of its own."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        yield connection
+
+
+def ask(path: Path, question: str, *facts: Any) -> list[Any]:
+    """The rows that a statement gives."""
+    with raw(path) as connection:
+        return connection.execute(question, facts).fetchall()
+
+
+@contextmanager
+def occupied(path: Path) -> Iterator[sqlite3.Connection]:
+    """A transaction that somebody does not end."""
+    with raw(path) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        yield connection
+
+
+def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait for what must come true by itself."""
+    limit = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < limit, "it did not come true"
+        time.sleep(0.005)

@@ -1,0 +1,268 @@
+"""What stays in the file, and what does not."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import interlock
+from interlock.backends.sqlite import opening
+from interlock.backends.sqlite.records import ALIVE_MS, GONE_MS
+from interlock.backends.sqlite.store import BATCH, SqliteLocks
+from interlock.backends.sqlite.world import World, worlds
+from interlock.drive import now
+from interlock.errors import StoreError, StoreUnavailable
+from interlock.ledger import attempt, introduce, look, release, withdraw
+from interlock.model import TOMBSTONE, Holder
+from interlock.steps import Call, Steps, Together
+
+from ...processes.people import Worker
+from .raw import ask, until
+
+ANN, BOB, CID = "ann:1", "bob:1", "cid:1"
+
+
+class Shelf:
+    """A world whose operations can be called by their names, at an instant of choice."""
+
+    def __init__(self, path: Path) -> None:
+        self._world: World = worlds().enter(str(path))
+        self.call(look, "k")  # opens it
+        database = self._world._database
+        assert database is not None
+        self._start, self._offset = database._instant, 0
+        database.records._instant = lambda: self._start() + self._offset
+
+    def later(self, milliseconds: int) -> None:
+        self._offset += milliseconds
+
+    def call(self, operation: Any, *args: Any) -> Any:
+        replies = self._world.once((Call(operation, args[:1], args[1:], now() + 5),))
+        assert replies is not None
+        return replies[0]
+
+    def attempt(self, owner: str, waits: bool = True) -> tuple[Any, ...]:
+        answer: tuple[Any, ...] = self.call(attempt, "k", "lock", owner, 30.0, waits)
+        return answer
+
+    def release(self, owner: str) -> int:
+        return int(self.call(release, "k", "lock", owner))
+
+    def close(self) -> None:
+        worlds().leave(self._world)
+
+
+@pytest.fixture
+def shelf(path: Path) -> Iterator[Shelf]:
+    shelf = Shelf(path)
+    yield shelf
+    shelf.close()
+
+
+def queue(path: Path) -> list[str]:
+    return [owner for (owner,) in ask(path, "SELECT owner FROM queue ORDER BY place")]
+
+
+def holder(path: Path) -> str | None:
+    rows = ask(path, "SELECT owner FROM records WHERE name = 'k'")
+    return str(rows[0][0]) if rows else None
+
+
+def test_a_pair_leaves_nothing_but_the_token(client: interlock.Client, path: Path) -> None:
+    with client.lock("k"):
+        pass
+
+    assert ask(path, "SELECT name FROM records") == [("",)]
+    assert queue(path) == []
+    assert ask(path, "SELECT * FROM tombs") == []
+
+
+def test_a_waiter_that_asks_again_keeps_its_place(shelf: Shelf, path: Path) -> None:
+    for owner in (ANN, BOB, CID, BOB):
+        shelf.attempt(owner)
+
+    assert queue(path) == [BOB, CID]
+
+
+def test_places_are_given_in_order_even_when_the_first_have_gone(shelf: Shelf, path: Path) -> None:
+    for owner in (ANN, BOB, CID):
+        shelf.attempt(owner)
+    shelf.release(ANN)
+    shelf.attempt(ANN)
+
+    assert holder(path) == BOB
+    assert queue(path) == [CID, ANN]
+
+
+def test_a_waiter_lives_for_a_while_after_its_last_question(shelf: Shelf, path: Path) -> None:
+    shelf.attempt(ANN)
+    shelf.attempt(BOB)
+    shelf.later(ALIVE_MS - 100)
+
+    shelf.release(ANN)
+
+    assert holder(path) == BOB
+
+
+def test_a_waiter_that_has_died_is_passed_over_and_swept_away(shelf: Shelf, path: Path) -> None:
+    for owner in (ANN, BOB):
+        shelf.attempt(owner)
+    shelf.later(ALIVE_MS + 100)
+    shelf.attempt(CID)
+
+    shelf.release(ANN)
+
+    assert holder(path) == CID
+    assert queue(path) == []
+
+
+def test_a_lock_whose_waiters_have_all_died_is_free(shelf: Shelf, path: Path) -> None:
+    shelf.attempt(ANN)
+    shelf.attempt(BOB)
+    shelf.later(ALIVE_MS + 100)
+
+    shelf.release(ANN)
+
+    assert holder(path) is None
+    assert shelf.attempt(CID, waits=False)[0] == 1
+
+
+def test_only_the_living_are_counted_as_waiters(shelf: Shelf) -> None:
+    for owner in (ANN, BOB):
+        shelf.attempt(owner)
+    shelf.later(ALIVE_MS + 100)
+    shelf.attempt(CID)
+
+    assert shelf.call(look, "k").waiters == 1
+
+
+def test_a_withdrawn_owner_is_refused_for_a_while_and_then_forgotten(
+    shelf: Shelf, path: Path
+) -> None:
+    shelf.call(withdraw, "k", "lock", ANN)
+    assert shelf.attempt(ANN) == (2,)
+    shelf.later(int(TOMBSTONE * 1000) + 100)
+
+    shelf.call(withdraw, "k", "lock", BOB)
+
+    assert ask(path, "SELECT owner FROM tombs") == [(BOB,)]
+    assert shelf.attempt(ANN)[0] == 1
+
+
+def test_whoever_introduces_itself_sweeps(shelf: Shelf, path: Path) -> None:
+    shelf.attempt(ANN)
+    shelf.attempt(BOB)
+    shelf.call(withdraw, "j", "lock", CID)
+    shelf.call(introduce, Holder("ann", "host", 7, "program"))
+    shelf.later(GONE_MS + 100)
+
+    shelf.call(introduce, Holder("bob", "host", 8, "program"))
+
+    tables = ("records WHERE name != ''", "queue", "tombs")
+    assert [ask(path, f"SELECT * FROM {table}") for table in tables] == [[], [], []]
+    assert ask(path, "SELECT identity, pid FROM clients") == [("bob", 8)]
+
+
+def test_names_that_are_no_text_are_introduced_all_the_same(shelf: Shelf, path: Path) -> None:
+    shelf.call(introduce, Holder("ann", "host\udcff", 7, "\udce9t\udce9.py"))
+
+    assert ask(path, "SELECT host, program FROM clients") == [("host?", "?t?.py")]
+
+
+def test_a_holder_is_described_by_its_process(
+    client: interlock.Client, worker: Callable[[], Worker]
+) -> None:
+    neighbour = worker()
+    neighbour.acquire("k")
+
+    def described() -> bool:
+        with pytest.raises(interlock.AcquireTimeout) as refused:
+            client.lock("k", timeout=0).acquire()
+        return f":{neighbour.pid} (worker.py)" in str(refused.value)
+
+    until(described)
+
+
+def test_a_client_that_closes_takes_its_waiters_along(
+    client: interlock.Client, url: str, path: Path
+) -> None:
+    hold = client.lock("k").acquire()
+    other = interlock.connect(url)
+    thread = threading.Thread(target=_wait_in_vain, args=(other,))
+    thread.start()
+    until(lambda: len(queue(path)) == 1)
+
+    other.close()
+
+    assert queue(path) == []
+    hold.release()
+    assert client.lock("k").acquire(blocking=False) is not None
+    thread.join(10)
+
+
+def _wait_in_vain(client: interlock.Client) -> None:
+    with pytest.raises(StoreUnavailable, match="closed"):
+        client.lock("k", timeout=0.3).acquire()
+
+
+def test_the_log_does_not_grow_without_bounds(
+    client: interlock.Client, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "CHECKPOINT_PAGES", 100)
+    for _ in range(500):
+        with client.lock("k"):
+            pass
+
+    assert Path(f"{path}-wal").stat().st_size < 300 * 1100
+
+
+def test_renewals_go_in_batches() -> None:
+    locks = SqliteLocks("lock", True, "sqlite:///x")
+    holds = [(f"k{number}", f"me:{number}") for number in range(BATCH + 10)]
+    steps: Steps[Any] = locks.renew(holds, 30.0, now() + 5)
+    request = next(steps)
+    assert isinstance(request, Together)
+    failure = StoreError("no answer")
+
+    with pytest.raises(StopIteration) as end:
+        steps.send([[True] * BATCH, failure])
+
+    assert [len(call.args) - 2 for call in request.calls] == [BATCH, 10]
+    assert end.value.value == [True] * BATCH + [failure] * 10
+
+
+def test_a_transaction_interrupted_by_its_own_thread_refuses_the_second(path: Path) -> None:
+    """As a signal handler or a finalizer would do it."""
+    world = worlds().enter(str(path))
+
+    def handler(shelf: Any, name: str) -> str:
+        with pytest.raises(StoreUnavailable, match="signal handler"):
+            world.once((Call(look, ("k",), (), now() + 5),))
+        shelf.put(name, "lock", ANN, 30.0)
+        return "done"
+
+    assert world.once((Call(handler, ("k",), (), now() + 5),)) == ["done"]
+    assert holder(path) == ANN
+    worlds().leave(world)
+
+
+def test_an_interrupted_transaction_is_undone_and_blocks_nobody(path: Path) -> None:
+    world = worlds().enter(str(path))
+
+    def interrupt(shelf: Any, name: str) -> None:
+        shelf.put(name, "lock", ANN, 30.0)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as kept:
+        world.once((Call(interrupt, ("k",), (), now() + 5),))
+
+    # Even while its traceback is alive.
+    assert kept.value.__traceback__ is not None
+    ask(path, "BEGIN IMMEDIATE")
+    assert holder(path) is None
+    assert world.once((Call(look, ("k",), (), now() + 5),)) == [None]
+    worlds().leave(world)
