@@ -1,0 +1,215 @@
+"""What must never happen, checked after every step; and what happened at least once.
+
+A client *believes* from the return of its grant until the instant `until` of its hold, the
+moment at which it sends its release, or the moment at which it is told of a loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...ledger import BURIED, BUSY, GRANTED, RELEASED
+from ...model import PROVISIONAL
+from ...recipes.lock import POLL_CAP
+from ...steps import Call
+from .holds import SimHold
+from .scenario import NAME, Scenario, SimRecords, number_of
+
+#: A waiter asks this long after a lease has ended; no wake is missed by that.
+ROUNDING = 0.0015
+
+
+class Violation(AssertionError):
+    """Something happened that must not; `choices` lead there again (see `replay`)."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.choices: list[int] = []
+        self.trace: list[str] = []
+
+    def __str__(self) -> str:
+        lines = [self.what, f"replay with choices={self.choices}", *self.trace]
+        return "\n".join(lines)
+
+
+class Watch:
+    """The invariants of one run, and the noteworthy things seen in it."""
+
+    def __init__(
+        self, scenario: Scenario, records: SimRecords, clock: Callable[[], float]
+    ) -> None:
+        self.records, self.clock = records, clock
+        self.longest = max(PROVISIONAL, *(plan.lease for plan in scenario.plans))
+        self.seen: set[str] = set()
+        #: Nothing has gone wrong so far, so that order and promptness can be demanded.
+        self.calm = True
+        self.holds: list[SimHold] = []
+        #: Clients that stood still once: they cannot have noticed everything in time.
+        self.paused: set[int] = set()
+        #: Owners that the store was told to forget: they must never come back.
+        self.gone: set[str] = set()
+        #: Owners whose end their client could not confirm: only their lease ends them.
+        self.unconfirmed: set[str] = set()
+        #: Owners in the order in which the store put them into its queue.
+        self.arrivals: list[str] = []
+        self._token = 0
+        self._provisional: tuple[str, float] | None = None
+
+    # --- what the store does -------------------------------------------------------------
+
+    def executed(self, request: Call, answer: Any, late: bool) -> None:
+        """An operation was executed at the store."""
+        verb = request.operation.__name__
+        if verb == "attempt":
+            self._attempted(request.args[1], request.args[3], answer, late)
+        elif verb in ("release", "withdraw"):
+            self._ended(verb, request.args[1], answer)
+        self._check_records()
+
+    def _attempted(self, owner: str, waits: bool, answer: Any, late: bool) -> None:
+        if answer[0] == GRANTED:
+            self._granted_at_store(owner, answer[1], late)
+        elif answer[0] == BUSY and answer[1] == owner:
+            raise Violation(f"{owner} was told to wait for itself")
+        elif answer[0] == BUSY and waits and owner not in self.arrivals:
+            self.arrivals.append(owner)
+            if late:
+                self.seen.add("a late attempt was put into the queue")
+        elif answer[0] == BURIED and late:
+            self.seen.add("a late attempt met a tombstone")
+
+    def _granted_at_store(self, owner: str, token: int, late: bool) -> None:
+        if token <= self._token:
+            raise Violation(f"token {token} was granted after {self._token}")
+        self._token = token
+        if self.calm and self.arrivals and self.arrivals[0] != owner:
+            raise Violation(f"{owner} was granted before {self.arrivals[0]}, which came first")
+        if late:
+            self.seen.add("a late attempt was granted")
+        if self._is_provisional(owner):
+            self.seen.add("a handed-over lock was claimed")
+            self._provisional = None
+        self._left_queue(owner)
+
+    def _ended(self, verb: str, owner: str, answer: Any) -> None:
+        if verb == "withdraw" or answer == RELEASED:
+            self.gone.add(owner)
+        if owner in self.unconfirmed:
+            self.seen.add("an owed withdrawal was paid")
+        self._left_queue(owner)
+        if self._is_provisional(owner):
+            self.seen.add("a handed-over lock was passed on by withdrawing")
+            self._provisional = None
+
+    def _is_provisional(self, owner: str) -> bool:
+        return self._provisional is not None and self._provisional[0] == owner
+
+    def _left_queue(self, owner: str) -> None:
+        if owner in self.arrivals:
+            self.arrivals.remove(owner)
+
+    def handed_over(self, owner: str) -> None:
+        """The store wakes a waiter, and so hands the lock over to it."""
+        self.seen.add("the lock was handed over")
+        self._provisional = owner, self.clock() + PROVISIONAL
+
+    def dropped(self, owner: str) -> None:
+        """The store found nobody listening for a waiter, and took it out of its queue."""
+        self.seen.add("a waiter that did not hear was dropped")
+        self._left_queue(owner)
+
+    def _check_records(self) -> None:
+        held = self.records.locks.get(NAME)
+        if held is not None:
+            _, owner, until = held
+            left = until - self.records.clock()
+            if left > self.longest + 1e-9:
+                raise Violation(f"{owner} is promised {left:.3f} s, longer than any lease")
+            if left > 0 and owner in self.gone:
+                raise Violation(f"{owner} holds the lock again after it was given back")
+        for owner in self.records.queues.get(NAME, ()):
+            if owner in self.gone:
+                raise Violation(f"{owner} waits again after it was given back")
+
+    # --- what clients do -----------------------------------------------------------------
+
+    def granted(self, hold: SimHold) -> None:
+        self.holds.append(hold)
+        if hold.grant.doubted:
+            self.seen.add("a grant was obtained after a doubt")
+        self._check_believers(hold)
+
+    def renewed(self, hold: SimHold) -> None:
+        self.seen.add("a lease was renewed")
+        self._check_believers(hold)
+
+    def lost(self, hold: SimHold, cause: str) -> None:
+        self.seen.add(f"a hold was lost: {cause}")
+        if self.clock() < hold.until:
+            self.seen.add("a loss was reported before the validity ended")
+        elif number_of(hold.owner) not in self.paused:
+            raise Violation(f"the loss of {hold.owner} was reported too late")
+
+    def _check_believers(self, hold: SimHold) -> None:
+        now = self.clock()
+        for other in self.holds:
+            if other is not hold and other.believed(now) and hold.believed(now):
+                raise Violation(f"{other.owner} and {hold.owner} both believe that they hold")
+
+    def released(self, hold: SimHold, stood: bool, released: bool) -> None:
+        if released:
+            return
+        self.seen.add("a release found the lease ended")
+        if stood and self.clock() < hold.until:
+            raise Violation(f"the release of {hold.owner} was denied while its lease stood")
+
+    def failed(self, error: BaseException) -> None:
+        self.seen.add(f"an acquisition ended with {type(error).__name__}")
+
+    def owed(self, owner: str) -> None:
+        self.seen.add("a withdrawal was owed")
+        self.unconfirmed.add(owner)
+
+    def died(self, client: int) -> None:
+        """A client was killed; what the store knows of it stays."""
+        held = self.records.held(NAME)
+        if held is None or number_of(held.owner) != client:
+            return
+        if self._is_provisional(held.owner):
+            self.seen.add("a waiter was killed after it was handed the lock")
+        else:
+            self.seen.add("a holder was killed")
+
+    # --- waiting -------------------------------------------------------------------------
+
+    def parks(self, until: float) -> None:
+        """A waiter goes to sleep."""
+        if until > self.clock() + POLL_CAP + 1e-9:
+            raise Violation(f"a waiter sleeps until {until:.3f}, longer than the poll cap")
+
+    def passes(self, until: float, waiting: list[str]) -> None:
+        """Time is about to pass, while these owners wait for a wake."""
+        if self._provisional is not None and self._provisional[1] <= until:
+            self.seen.add("a provisional lease ran out")
+            self._provisional = None
+        pause = until - self.clock()
+        if not self.calm or not waiting or pause <= ROUNDING:
+            return
+        held = self.records.held(NAME)
+        if held is not None and held.left <= pause:
+            self.calm = False  # a lease will run out, which wakes nobody
+        if held is None or held.owner in waiting:
+            raise Violation(f"a wake was missed: {waiting} sleep {pause:.3f} s by a free lock")
+
+    # --- the end -------------------------------------------------------------------------
+
+    def check_leaks(self, living: set[int]) -> None:
+        """Everything is quiet: nobody who has ended may be on record."""
+        held = self.records.held(NAME)
+        queue = set(self.records.queues.get(NAME, ()))
+        traces = queue if held is None else queue | {held.owner}
+        for owner in sorted(traces - self.unconfirmed):
+            if number_of(owner) in living:
+                raise Violation(f"{owner} has ended, and the store still knows it")

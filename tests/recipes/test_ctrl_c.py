@@ -1,0 +1,109 @@
+"""A Ctrl-C anywhere in an acquire or a release leaves nothing behind."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import interlock
+from interlock.backends.memory.store import MemoryBackend
+from interlock.events import Event, Parked
+
+from .strikes import Striker
+
+_worlds = itertools.count()
+
+
+class Stage:
+    """A client under test, and another that holds the lock until the first one waits."""
+
+    def __init__(self, striker: Striker, contended: bool) -> None:
+        url = f"memory://ctrl-c-{next(_worlds)}"
+        self.striker = striker
+        self.client = interlock.connect(url, observer=self._observe if contended else None)
+        self.other = interlock.connect(url)
+        self.held = self.other.lock("name").acquire() if contended else None
+
+    def _observe(self, event: Event) -> None:
+        if isinstance(event, Parked) and self.held is not None:
+            self.striker.quiet = True
+            self.let_go()
+            self.striker.quiet = False
+
+    def let_go(self) -> None:
+        held, self.held = self.held, None
+        if held is not None:
+            held.release()
+
+    def left_behind(self) -> dict[str, Any]:
+        """What is still known of the client, once its keeper had time to pay its debts."""
+        deadline = time.monotonic() + 1
+        while (left := self._left()) and time.monotonic() < deadline:
+            time.sleep(0.002)
+        return left
+
+    def _left(self) -> dict[str, Any]:
+        backend = self.client.backend
+        assert isinstance(backend, MemoryBackend)
+        records = backend.world.records
+        traces: dict[str, Any] = {
+            "held": records.locks,
+            "waiting": records.queues,
+            "on the rota": self.client.rota.holds(),
+            "in line": self.client.lines.busy(),
+            "in the book": self.client.books.mine,
+        }
+        return {what: list(some) for what, some in traces.items() if some}
+
+    def close(self) -> str:
+        """End both clients; tells what the client under test stumbles over."""
+        self.other.close()
+        try:
+            self.client.close()
+        except Exception as error:
+            return f"closing raised {error!r}"
+        return ""
+
+
+def ghosts(contended: bool, work: Callable[[Stage], None]) -> list[str]:
+    """Strike at each place of some work; tells where something was left behind."""
+    found: list[str] = []
+    at, struck = 0, True
+    while struck:
+        at += 1
+        stage = Stage(Striker(at), contended)
+        work(stage)
+        left = stage.left_behind()
+        trouble = stage.close()
+        if left or trouble:
+            found.append(f"{stage.striker.where}: {left or ''} {trouble}")
+        struck = stage.striker.where is not None
+    assert at > 20, "hardly anything was struck"
+    return found
+
+
+def acquire(stage: Stage) -> None:
+    hold = stage.striker.run(lambda: stage.client.lock("name").acquire())
+    stage.let_go()
+    if hold is not None:
+        hold.release()
+
+
+def release(stage: Stage) -> None:
+    hold = stage.client.lock("name").acquire()
+    stage.striker.run(hold.release)
+    if hold.depth:
+        hold.release()
+
+
+@pytest.mark.parametrize("contended", [False, True])
+def test_ctrl_c_anywhere_in_an_acquire_leaves_nothing_unless_it_returned(contended: bool) -> None:
+    assert ghosts(contended, acquire) == []
+
+
+def test_ctrl_c_anywhere_in_a_release_lets_go_all_the_same() -> None:
+    assert ghosts(False, release) == []

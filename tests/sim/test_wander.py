@@ -1,0 +1,105 @@
+"""Longer runs along numbers that hypothesis draws, and makes smaller when one fails.
+
+The runs are the same each time.  To explore anew, set `INTERLOCK_SEED` to any whole number;
+a failure prints the seed, and the choices that lead straight to what went wrong.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from interlock.testing.sim import Plan, Scenario, Violation, wander
+
+SEED = os.environ.get("INTERLOCK_SEED")
+
+SETTINGS = settings(
+    max_examples=300,
+    deadline=None,
+    database=None,
+    derandomize=SEED is None,
+    print_blob=False,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+#: Numbers that decide; see `Numbers`: the last two digits say whether something goes wrong.
+NUMBERS = st.lists(st.integers(0, 9_999), max_size=250)
+
+
+def seeded(test: Callable[..., Any]) -> Callable[..., Any]:
+    return test if SEED is None else seed(int(SEED))(test)
+
+
+def walk(scenario: Scenario, numbers: list[int]) -> set[str]:
+    try:
+        return wander(scenario, numbers)
+    except Violation as violation:
+        violation.add_note(f"INTERLOCK_SEED={SEED or 'not set'}")
+        violation.add_note(f"scenario: {scenario}")
+        raise
+
+
+plans = st.builds(
+    Plan,
+    wait=st.sampled_from([0.5, 4.0, 9.0]),
+    lease=st.sampled_from([1.0, 3.0]),
+    work=st.sampled_from([0.0, 1.0, 2.5]),
+    times=st.integers(1, 3),
+    kept=st.booleans(),
+    trial=st.booleans(),
+    jitter=st.sampled_from([0.0, 0.5]),
+    crowded=st.booleans(),
+)
+
+scenarios = st.builds(
+    Scenario,
+    plans=st.tuples(plans, plans, plans),
+    faults=st.integers(0, 8),
+    rate=st.sampled_from([0.99, 1.0, 1.01]),
+    shared_ear=st.booleans(),
+)
+
+
+@pytest.mark.slow
+@seeded
+@SETTINGS
+@given(scenarios, NUMBERS)
+def test_any_three_clients_survive_whatever_happens(
+    scenario: Scenario, numbers: list[int]
+) -> None:
+    walk(scenario, numbers)
+
+
+KEPT = Scenario((Plan(work=4.0, wait=20.0, times=2, kept=True),) * 3, faults=6, shared_ear=True)
+
+
+@pytest.mark.slow
+def test_kept_leases_survive_a_storm() -> None:
+    seen: Counter[str] = Counter()
+
+    @seeded
+    @SETTINGS
+    @given(NUMBERS)
+    def storm(numbers: list[int]) -> None:
+        seen.update(walk(KEPT, numbers))
+
+    storm()
+
+    assert seen["a lease was renewed"]
+    assert seen["a handed-over lock was claimed"]
+
+
+def test_failure_names_its_seed_and_its_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("interlock.recipes.lock.POLL_CAP", 60.0)
+
+    with pytest.raises(Violation) as caught:
+        walk(Scenario(faults=0), [])
+
+    assert "replay with choices=" in str(caught.value)
+    assert caught.value.__notes__[0].startswith("INTERLOCK_SEED=")
