@@ -18,9 +18,12 @@ class Watch:
         self.trips = 0
         #: While this is set, nothing that the client asks reaches the store.
         self.cut = False
+        #: How often it tried in vain.
+        self.refused = 0
 
     def note(self, *requests: Call) -> None:
         if self.cut:
+            self.refused += 1
             raise StoreUnavailable("cut off by the claim")
         self.trips += 1
         self.requests += requests

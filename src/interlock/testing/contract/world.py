@@ -45,6 +45,7 @@ class World:
         self._clients: list[AnyClient] = []
         self._actors: list[Actor] = []
         self._events: dict[int, list[Event]] = {}
+        self._onlooker: AnyClient | None = None
 
     # --- who takes part ------------------------------------------------------------------
 
@@ -62,7 +63,7 @@ class World:
         self._actors.append(actor)
         return actor
 
-    def lock(self, client: AnyClient | None = None, name: str = "claim", **terms: Any) -> AnyLock:
+    def lock(self, client: Any = None, name: str = "claim", **terms: Any) -> AnyLock:
         """A lock of the kind that is being proved, of this client or of a new one."""
         lock: AnyLock = getattr(client or self.client(), self.kind)(name, **terms)
         return lock
@@ -79,9 +80,9 @@ class World:
         await self.until(lambda: "Parked" in self.told(lock.client))
         return actor, lock, coming
 
-    def pick(self, blocking: Any, asyncio: Any) -> Any:
-        """Whichever of two the face needs, where they cannot be written as one."""
-        return blocking if self.face is BLOCKING else asyncio
+    def pick(self, plain: Any, coroutine: Any) -> Any:
+        """Whichever of two functions the face needs, where they cannot be one."""
+        return plain if self.face is BLOCKING else coroutine
 
     # --- what can be seen -----------------------------------------------------------------
 
@@ -106,29 +107,36 @@ class World:
         """The kinds of events that the observer of a client was told, in order."""
         return [type(event).__name__ for event in self.events(client)]
 
+    def standing(self, lock: AnyLock) -> int | None:
+        """How many stand behind the head in the local line; None when nobody heads it."""
+        lines, key = lock.client.lines, (self.kind, lock.name)
+        return len(lines._lines.get(key, ())) if key in lines.busy() else None
+
     async def look(self, name: str = "claim") -> LockInfo | None:
         """What the store knows of a lock."""
-        client = self.client()
-        info: LockInfo | None = await settled(
-            client.run(self.store_of(client).look(name, now() + 1.0))
-        )
+        info: LockInfo | None = await self._ask("look", name)
         return info
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait for what must come true by itself."""
         async with asyncio.timeout(SOON):
-            while not condition():
+            while not condition():  # noqa: ASYNC110 - threads and processes set no events
                 await asyncio.sleep(0.002)
 
     # --- what can be done to others -----------------------------------------------------------
 
     async def revoke(self, hold: AnyHold) -> None:
         """Take a lock away from its holder, behind its back."""
-        client = self.client()
-        store = self.store_of(client)
-        await settled(client.run(store.withdraw(hold.name, hold.owner, now() + 1.0)))
+        await self._ask("withdraw", hold.name, hold.owner)
 
-    async def close(self, client: AnyClient) -> None:
+    async def _ask(self, operation: str, *args: str) -> Any:
+        """Ask the store by a client that takes no other part."""
+        if self._onlooker is None:
+            self._onlooker = self.client()
+        steps = getattr(self.store_of(self._onlooker), operation)(*args, now() + 5.0)
+        return await settled(self._onlooker.run(steps))
+
+    async def close(self, client: Any) -> None:
         """Close a client as its user would."""
         await settled(client.close())
 
@@ -137,15 +145,14 @@ class World:
     async def __aenter__(self) -> World:
         return self
 
-    async def __aexit__(self, *exit: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *exit: object) -> None:
         for actor in self._actors:
             actor.end()
-        try:
+        if kind is None:  # a claim that failed may have left actors waiting for ever
             for actor in self._actors:
                 await actor.ended()
-        finally:
-            for client in self._clients:
-                await self.close(client)
+        for client in self._clients:
+            await self.close(client)
 
 
 async def settled(outcome: Any) -> Any:

@@ -1,0 +1,78 @@
+"""The contract: what every backend promises, written once and proved in both worlds.
+
+A claim is an `async def test_…(world)` in one of the modules below `claims`; they are found,
+not listed.  `cases` multiplies them by the backends, the two faces and the kinds of lock, so
+that a backend proves itself by a few lines:
+
+    @pytest.mark.parametrize("case", cases(["mine"]), ids=str)
+    def test_claim(case: Case) -> None:
+        case.prove(lambda: MyBackend("…"))
+
+The backend must be new and empty for each case; every call of the function makes one more
+client of the same store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from ...stores import Backend
+from . import claims
+from .terms import terms_of
+from .world import FACES as FACES
+from .world import KINDS as KINDS
+from .world import Face as Face
+from .world import World as World
+
+Claim: TypeAlias = Callable[[World], Awaitable[None]]
+
+#: No claim takes longer, unless something hangs.
+LIMIT = 60.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """One claim, to be proved for one kind of lock of one backend in one world."""
+
+    backend: str
+    face: Face
+    kind: str
+    claim: Claim
+
+    def __str__(self) -> str:
+        return f"{self.backend}-{self.face.name}-{self.kind}-{self.claim.__name__}"
+
+    def prove(self, backend: Callable[[], Backend]) -> None:
+        """Raise AssertionError, or whatever goes wrong, unless the claim holds."""
+        asyncio.run(self._prove(backend))
+
+    async def _prove(self, backend: Callable[[], Backend]) -> None:
+        async with asyncio.timeout(LIMIT), World(backend, self.face, self.kind) as world:
+            await self.claim(world)
+
+
+def cases(backends: Iterable[str]) -> list[Case]:
+    """Everything that these backends have to prove."""
+    return [
+        Case(backend, face, kind, claim)
+        for backend in backends
+        for face in FACES
+        for kind in KINDS
+        for claim in every_claim()
+        if terms_of(claim).cover(face, kind)
+    ]
+
+
+def every_claim() -> Iterator[Claim]:
+    """The claims, as their modules have them."""
+    for found in pkgutil.iter_modules(claims.__path__, f"{claims.__name__}."):
+        module = importlib.import_module(found.name)
+        for name, member in inspect.getmembers(module, inspect.iscoroutinefunction):
+            if name.startswith("test_") and member.__module__ == module.__name__:
+                yield member

@@ -1,0 +1,181 @@
+"""Blocks of tasks: what cancels them, and which exception comes out of them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from ....api.lock import AsyncLock
+from ....errors import LockLost
+from ..terms import only
+from ..world import ASYNCIO, World
+
+
+@only(faces=(ASYNCIO,))
+async def test_a_loss_cancels_the_body_and_the_block_raises_it(world: World) -> None:
+    lock = _lock(world, lease=0.2)
+    cancelled: list[int] = []
+
+    with pytest.raises(LockLost) as lost:
+        async with lock as hold:
+            await world.revoke(hold)
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                cancelled.append(hold.token)
+                raise
+
+    assert cancelled == [lost.value.token]
+    await _nothing_cancels_us()
+
+
+@only(faces=(ASYNCIO,), kinds=("lock",))
+async def test_a_body_that_swallows_the_cancellation_still_hears_of_the_loss(
+    world: World,
+) -> None:
+    lock = _lock(world, lease=0.2)
+
+    with pytest.raises(LockLost):
+        async with lock as hold:
+            await world.revoke(hold)
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                pass
+
+    await _nothing_cancels_us()
+
+
+@only(faces=(ASYNCIO,), kinds=("lock",))
+async def test_a_loss_in_nested_blocks_is_raised_by_both(world: World) -> None:
+    lock = _lock(world, lease=0.2)
+
+    with pytest.raises(LockLost):
+        async with lock as hold:
+            with pytest.raises(LockLost):
+                async with lock:
+                    await world.revoke(hold)
+                    await asyncio.sleep(60)
+
+    await _nothing_cancels_us()
+
+
+@only(faces=(ASYNCIO,), kinds=("lock",))
+async def test_a_cancellation_from_outside_stays_one(world: World) -> None:
+    lock, inside = _lock(world), asyncio.Event()
+
+    async def body() -> None:
+        async with lock:
+            inside.set()
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(body())
+    await inside.wait()
+    task.cancel("from outside")
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await world.look() is None
+
+
+@only(faces=(ASYNCIO,), kinds=("lock",))
+async def test_a_cancellation_from_outside_stays_one_even_after_a_loss(world: World) -> None:
+    lock, inside = _lock(world, lease=0.2), asyncio.Event()
+    tasks: list[asyncio.Task[None]] = []
+
+    async def body() -> None:
+        async with lock as hold:
+            hold.on_lost(lambda _: tasks[0].cancel("from outside"))
+            await world.revoke(hold)
+            inside.set()
+            await asyncio.sleep(60)
+
+    tasks.append(asyncio.create_task(body()))
+    await inside.wait()
+
+    with pytest.raises(asyncio.CancelledError):
+        await tasks[0]
+
+
+@only(faces=(ASYNCIO,), kinds=("lock",))
+async def test_a_time_limit_around_a_block_stays_a_time_limit(world: World) -> None:
+    lock = _lock(world)
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05), lock:
+            await asyncio.sleep(60)
+
+    assert await world.look() is None
+    await _nothing_cancels_us()
+
+
+@only(faces=(ASYNCIO,), kinds=("lock",))
+async def test_a_time_limit_around_an_acquire_leaves_nothing_behind(world: World) -> None:
+    _, _, hold = await world.held()
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await _lock(world).acquire()
+
+    info = await world.look()
+    assert info is not None
+    assert (info.holders[0].owner, info.waiters) == (hold.owner, 0)
+    await _nothing_cancels_us()
+
+
+@only(faces=(ASYNCIO,), kinds=("lock",))
+async def test_a_failing_sibling_in_a_group_releases_the_lock(world: World) -> None:
+    lock, inside = _lock(world), asyncio.Event()
+
+    async def body() -> None:
+        async with lock:
+            inside.set()
+            await asyncio.sleep(60)
+
+    async def fail() -> None:
+        await inside.wait()
+        raise ZeroDivisionError
+
+    with pytest.raises(ExceptionGroup) as raised:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(body())
+            group.create_task(fail())
+
+    assert raised.group_contains(ZeroDivisionError)
+    assert len(raised.value.exceptions) == 1
+    assert await world.look() is None
+
+
+@only(faces=(ASYNCIO,), kinds=("lock",))
+async def test_a_thousand_tasks_share_a_lock(world: World) -> None:
+    lock, counter = _lock(world), [0]
+
+    async def count() -> None:
+        async with lock:
+            seen = counter[0]
+            await asyncio.sleep(0)
+            counter[0] = seen + 1
+
+    async with asyncio.timeout(30):
+        await asyncio.gather(*(count() for _ in range(1000)))
+
+    assert counter == [1000]
+    # Only the head of the local line asks: one request to take it, one to give it back.
+    assert world.watch(lock).about(lock.name) == 2000
+    assert world.standing(lock) is None
+
+
+def _lock(world: World, **terms: Any) -> AsyncLock:
+    lock = world.lock(**terms)
+    assert isinstance(lock, AsyncLock)
+    return lock
+
+
+async def _nothing_cancels_us() -> None:
+    """No cancellation is left over for whatever this task does next."""
+    task = asyncio.current_task()
+    assert task is not None
+    assert task.cancelling() == 0
+    await asyncio.sleep(0)

@@ -1,0 +1,115 @@
+"""A lease is kept as long as it should be, and no longer."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ....drive import now
+from ....errors import LockLost
+from ..terms import only
+from ..world import World
+
+
+@only(kinds=("lock",))
+async def test_a_short_lease_is_kept_for_many_times_its_length(world: World) -> None:
+    alice, hers, hold = await world.held(lease=0.2)
+    bob, his = world.actor(), world.lock()
+
+    end = now() + 0.8
+    while now() < end:
+        assert await bob.attempt(his) is None
+        assert not hold.lost
+        await asyncio.sleep(0.01)
+
+    await alice.release(hers)
+    assert await bob.attempt(his) is not None
+
+
+@only(kinds=("lock",))
+async def test_a_lease_that_is_not_renewed_ends_by_itself(world: World) -> None:
+    _, _, hold = await world.held(lease=0.2, renew=False)
+    began = hold.acquired
+
+    _, _, theirs = await world.held()
+
+    assert hold.lost
+    assert theirs.acquired - began < 1
+    assert theirs.token > hold.token
+
+
+@only(kinds=("lock",))
+async def test_keeping_ends_at_its_ceiling(world: World) -> None:
+    _, _, hold = await world.held(lease=0.2, max_hold=0.2)
+
+    await world.until(lambda: hold.lost)
+
+    assert 0.2 < now() - hold.acquired < 1
+    assert await world.actor().acquire(world.lock(), timeout=1) is not None
+
+
+@only(kinds=("lock",))
+async def test_a_released_hold_is_neither_kept_nor_lost(world: World) -> None:
+    alice, lock, hold = await world.held(lease=0.3)
+    heard: list[object] = []
+    hold.on_lost(heard.append)
+
+    await alice.release(hold)
+    await world.until(lambda: now() > hold.until)
+
+    assert heard == []
+    assert world.told(lock.client) == ["Granted", "Released"]
+    assert await world.look() is None
+
+
+@only(kinds=("lock",))
+async def test_a_store_out_of_reach_for_a_while_does_not_end_the_keeping(world: World) -> None:
+    _, lock, hold = await world.held(lease=0.6)
+
+    world.watch(lock).cut = True
+    await world.until(lambda: world.watch(lock).refused > 1)  # the keeper has asked in vain
+    world.watch(lock).cut = False
+    await world.until(lambda: world.told(lock.client).count("Renewed") > 1)
+
+    assert not hold.lost
+
+
+@only(kinds=("lock",))
+async def test_silence_is_a_loss_while_the_store_still_keeps_others_out(world: World) -> None:
+    _, lock, hold = await world.held(lease=0.3)
+    heard: list[float] = []
+    hold.on_lost(lambda _: heard.append(now()))
+
+    world.watch(lock).cut = True
+    await world.until(lambda: bool(heard))
+
+    assert heard[0] < hold.until
+    with pytest.raises(LockLost, match="renewal"):
+        hold.ensure()
+
+
+async def test_a_holder_hears_soon_that_its_lock_was_taken_away(world: World) -> None:
+    _, _, hold = await world.held(lease=0.3)
+
+    await world.revoke(hold)
+    _, _, theirs = await world.held()
+    await world.until(lambda: hold.lost)
+
+    assert now() - theirs.acquired < 0.5
+    assert not theirs.lost
+
+
+async def test_many_holds_are_kept_by_one(world: World) -> None:
+    alice, client = world.actor(), world.client()
+    holds = [
+        await alice.acquire(world.lock(client, f"claim:{number}", lease=0.3))
+        for number in range(40)
+    ]
+    trips = world.watch(client).trips
+
+    await world.until(lambda: world.told(client).count("Renewed") >= 80)
+
+    assert not any(hold.lost for hold in holds)
+    # Twice all of them: a few trips each time, far from one for each hold.
+    assert world.watch(client).trips - trips <= 15

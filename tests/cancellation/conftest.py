@@ -1,0 +1,129 @@
+"""The stores on which tasks are cancelled; Redis stands behind a slow network."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+import interlock
+from interlock import aio
+from interlock.events import Event
+from interlock.testing.faults import FaultProxy
+from interlock.testing.servers import RedisServer
+
+from ..contract.conftest import nothing_stumbles as nothing_stumbles
+
+R = TypeVar("R")
+
+#: Seconds that a message takes in each direction, so that a reply needs turns of the loop.
+DELAY = 0.0005
+
+
+@dataclass
+class Store:
+    """A store, as the victim reaches it and as everybody else does."""
+
+    slow_url: str
+    url: str
+    #: In how many turns of the loop any acquisition can be cancelled at least.
+    turns: int = 1
+    proxy: FaultProxy | None = None
+    clients: list[aio.Client] = field(default_factory=list)
+
+    def victim(self, observer: Callable[[Event], None] | None = None) -> aio.Client:
+        self.clients.append(aio.connect(self.slow_url, observer=observer))
+        return self.clients[-1]
+
+    def bystander(self) -> aio.Client:
+        self.clients.append(aio.connect(self.url))
+        return self.clients[-1]
+
+    async def tidily(self, scene: Coroutine[Any, Any, R]) -> R:
+        """Play a scene; even one that fails leaves no connection open."""
+        try:
+            return await scene
+        finally:
+            while self.clients:
+                await self.clients.pop().close()
+
+    def blocking(self) -> interlock.Client:
+        return interlock.connect(self.url)
+
+
+def plain(request: pytest.FixtureRequest) -> Iterator[Store]:
+    url = f"memory://{uuid.uuid4()}"
+    yield Store(url, url)
+
+
+def file(request: pytest.FixtureRequest) -> Iterator[Store]:
+    folder: Path = request.getfixturevalue("tmp_path")
+    url = f"sqlite:///{folder}/locks.db"
+    yield Store(url, url)
+
+
+def behind(protocol: int, request: pytest.FixtureRequest) -> Iterator[Store]:
+    server: RedisServer = request.getfixturevalue("redis_server")
+    url: str = request.getfixturevalue("redis_url")
+    with FaultProxy(server.port) as proxy:
+        proxy.delay(DELAY, DELAY)
+        yield Store(f"redis://127.0.0.1:{proxy.port}?protocol={protocol}", url, 3, proxy)
+
+
+STORES: dict[str, Callable[[pytest.FixtureRequest], Iterator[Store]]] = {
+    "memory": plain,
+    "sqlite": file,
+    "redis": lambda request: behind(3, request),
+    "redis-resp2": lambda request: behind(2, request),
+}
+
+
+@pytest.fixture(params=[name for name in STORES if name != "redis-resp2"])
+def store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    """An empty store of each backend."""
+    with contextmanager(STORES[request.param])(request) as store:
+        yield store
+
+
+@pytest.fixture(params=STORES)
+def any_store(request: pytest.FixtureRequest) -> Iterator[Store]:
+    """The same, and once more where wakes have a connection of their own."""
+    with contextmanager(STORES[request.param])(request) as store:
+        yield store
+
+
+@pytest.fixture
+def slow_redis(request: pytest.FixtureRequest) -> Iterator[tuple[Store, FaultProxy]]:
+    """An empty Redis, and the network before it."""
+    with contextmanager(STORES["redis"])(request) as store:
+        assert store.proxy is not None
+        yield store, store.proxy
+
+
+def listeners(client: Any) -> int:
+    """How many places a client still listens at."""
+    link = client.link
+    for name in ("_places", "_topics"):
+        if hasattr(link, name):
+            return len(getattr(link, name))
+    return len(link._world.records.listeners)
+
+
+async def nothing_is_left(store: Store, client: aio.Client, name: str = "claim") -> None:
+    """Assert that a client has left no trace, and that the next one gets the lock at once."""
+    assert client.rota.holds() == []
+    assert client.lines.busy() == []
+    assert listeners(client) == 0
+    await client.close()
+    async with store.bystander() as next_client, next_client.lock(name).attempt() as hold:
+        assert hold is not None
+        info = await next_client.run(hold.store.look(name, hold.until))
+        assert info is not None
+        assert info.waiters == 0
+    assert asyncio.all_tasks() == {asyncio.current_task()}

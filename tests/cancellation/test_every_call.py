@@ -1,0 +1,126 @@
+"""Ctrl-C strikes a thread at every place where Python looks for signals.
+
+Python does so whenever a function begins.  A tracer raises KeyboardInterrupt at the first
+such place of the library, then at the second, and so on, until the work is done before it
+is struck.
+"""
+
+from __future__ import annotations
+
+import dis
+import itertools
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import interlock
+from interlock.events import Event, Parked
+
+from .conftest import Store
+from .test_interrupts import assert_nothing_left
+
+LIBRARY = str(Path(interlock.__file__).parent)
+
+
+class Striker:
+    """Interrupts the running thread at one of the places where a signal could."""
+
+    def __init__(self, at: int) -> None:
+        self._left, self.landed = at, ""
+
+    def __enter__(self) -> Striker:
+        self._before = sys.gettrace()
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *exit: object) -> None:
+        sys.settrace(self._before)
+
+    def _trace(self, frame: FrameType, event: str, _: Any) -> None:
+        if not frame.f_code.co_filename.startswith(LIBRARY) or not _looks_for_signals(frame):
+            return
+        self._left -= 1
+        if self._left < 0 and not self.landed:
+            self.landed = f"{frame.f_code.co_filename}:{frame.f_lineno} {frame.f_code.co_name}"
+            raise KeyboardInterrupt
+
+
+def _looks_for_signals(frame: FrameType) -> bool:
+    """Python does not where a generator goes on in another one, lest that be forgotten."""
+    code, at = frame.f_code.co_code, frame.f_lasti
+    return code[at] == dis.opmap["RESUME"] and code[at + 1] & 3 < 2
+
+
+def strikes(work: Callable[[Striker], None]) -> int:
+    """Do some work again and again, struck one place later each time; how often it was."""
+    for at in itertools.count():
+        striker = Striker(at)
+        work(striker)
+        if not striker.landed:
+            return at
+    raise AssertionError
+
+
+def acquire(lock: interlock.Lock, striker: Striker) -> None:
+    """Take the lock and release it, unless struck while taking it."""
+    try:
+        with striker:
+            hold = lock.acquire()
+    except KeyboardInterrupt:
+        return
+    hold.release()
+
+
+def test_an_acquire_leaves_a_hold_or_nothing(store: Store) -> None:
+    def work(striker: Striker) -> None:
+        with store.blocking() as client:
+            with client.lock("other"):
+                pass
+            acquire(client.lock("claim"), striker)
+            assert_soon_nothing_left(store, client, striker)
+
+    assert strikes(work) > 10
+
+
+def test_a_waiter_leaves_a_hold_or_nothing(store: Store) -> None:
+    def work(striker: Striker) -> None:
+        parked = threading.Event()
+        with interlock.connect(store.url, observer=lambda event: park(event, parked)) as client:
+            with store.blocking() as holder:
+                held, free = threading.Event(), threading.Event()
+                other = threading.Thread(target=hold_until, args=(holder, held, parked, free))
+                other.start()
+                held.wait(10)
+                acquire(client.lock("claim"), striker)
+                free.set()
+                other.join()
+            assert_soon_nothing_left(store, client, striker)
+
+    assert strikes(work) > 20
+
+
+def assert_soon_nothing_left(store: Store, client: interlock.Client, striker: Striker) -> None:
+    """The same as for any interruption, but the keeper may have to withdraw the rest."""
+    try:
+        assert_nothing_left(store, client, within=0.9)
+    except BaseException as error:
+        error.add_note(f"interrupted at {striker.landed}")
+        raise
+
+
+def park(event: Event, parked: threading.Event) -> None:
+    if isinstance(event, Parked):
+        parked.set()
+
+
+def hold_until(
+    client: interlock.Client, held: threading.Event, parked: threading.Event, free: threading.Event
+) -> None:
+    """Hold the lock until somebody waits for it, or nobody will."""
+    with client.lock("claim"):
+        held.set()
+        while not parked.is_set() and not free.is_set():
+            parked.wait(0.001)
