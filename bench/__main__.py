@@ -24,6 +24,8 @@ QUESTIONS = (
     "importing",
 )
 
+CHANGED = "The library's sources changed during this run: its figures do not belong together."
+
 
 def main() -> None:
     """Ask the questions, show the answers, then the verdict on every bar."""
@@ -35,9 +37,15 @@ def main() -> None:
     for name in wanted.questions or QUESTIONS:
         figures.update(_ask(name, effort).figures)
     verdicts = bars.judge(figures)
-    show([bars.table(verdicts)])
+    steady = machine.fingerprint() == about["sources"]
+    show([bars.table(verdicts)], () if steady else (CHANGED,))
     if wanted.json is not None:
-        whole = {**about, "figures": figures, "verdicts": [each.as_dict() for each in verdicts]}
+        whole = {
+            **about,
+            "steady": steady,
+            "figures": figures,
+            "verdicts": [each.as_dict() for each in verdicts],
+        }
         wanted.json.write_text(json.dumps(whole, indent=1, ensure_ascii=False) + "\n")
 
 

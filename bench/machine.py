@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import os
 import platform
 import sqlite3
@@ -10,6 +11,8 @@ import subprocess
 import sys
 from importlib import metadata
 from pathlib import Path
+
+import interlock
 
 from .report import Figures
 
@@ -31,12 +34,23 @@ def describe() -> Figures:
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": _output("git", "describe", "--always", "--dirty"),
+        "sources": fingerprint(),
         "command": " ".join(["python -m bench", *sys.argv[1:]]),
         "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} "
         f"{platform.release()}",
         "load": [round(each, 2) for each in os.getloadavg()],
         "versions": {**_versions(), **_packages()},
     }
+
+
+def fingerprint() -> str:
+    """What the library's sources are right now: a run over changing sources is no run."""
+    folder = Path(interlock.__file__).parent
+    files = sorted(each for each in folder.rglob("*") if each.suffix in (".py", ".lua", ".sql"))
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _versions() -> dict[str, str]:

@@ -26,10 +26,12 @@ from .report import Answer, Table, count, progress, times
 TASKS = 1000
 #: Seconds after which a slice of a slow peer ends, wherever it is.
 PATIENCE = 3.0
-#: How many connections serve redis.asyncio best here, found by trying.
-BEST_POOL = {"1,000 locks": 20, "1 lock": 1}
+#: Pools that are tried for redis.asyncio; the best one of a run is the peer to beat.  Which it
+#: is differs from run to run on many locks; on one lock it is the smallest.
+POOLS = {"1,000 locks": (20, 5, 100), "1 lock": (1, 5)}
 
-LIMIT, OURS, DEFAULT, BEST = "bare", "aio lock()", "redis.asyncio Lock", "redis.asyncio, best pool"
+LIMIT, OURS, DEFAULT = "bare", "aio lock()", "redis.asyncio Lock"
+POOLED = "redis.asyncio, pool of "
 
 
 @dataclass
@@ -113,8 +115,10 @@ def _case(answer: Answer, arena: Arena, effort: Effort) -> None:
         figures = compare(runner, own) | costs
         _add(table, name, figures)
         answer.figures[f"tasks.{arena.case}.{name}"] = figures
-    # Without a pool of its own most of the tasks fail: only the best pool does what is asked.
-    answer.figures[f"tasks.{arena.case}.{OURS}"] |= _beside(theirs[OURS][0], theirs[BEST][0])
+    # With the default pool most of the tasks fail: only pools that let them wait compete.
+    pooled = [runner for name, (runner, _) in theirs.items() if name.startswith(POOLED)]
+    best = max(pooled, key=lambda runner: runner.rate)
+    answer.figures[f"tasks.{arena.case}.{OURS}"] |= _beside(theirs[OURS][0], best)
     answer.tables.append(table)
 
 
@@ -132,9 +136,10 @@ def _add(table: Table, name: str, figures: dict[str, Any]) -> None:
     )
 
 
-def _beside(ours: Runner, peer: Runner) -> dict[str, float]:
+def _beside(ours: Runner, peer: Runner) -> dict[str, Any]:
     """How many times as fast as a peer that ran in the same rounds."""
     return {
+        "best_peer": peer.name,
         "of_peer": ratio(ours.rates, peer.rates),
         "of_peer_by_cpu": ratio(peer.costs, ours.costs),
     }
@@ -195,9 +200,12 @@ async def _ours(arena: Arena) -> list[Team]:
 
 
 async def _theirs(arena: Arena) -> list[Team]:
-    size, port = BEST_POOL[arena.case], arena.port
+    port, sizes = arena.port, POOLS[arena.case][: 1 if arena.quick else None]
     pools: dict[str, redis_asyncio.ConnectionPool] = {
-        BEST: redis_asyncio.BlockingConnectionPool(port=port, max_connections=size, timeout=None)
+        f"{POOLED}{size}": redis_asyncio.BlockingConnectionPool(
+            port=port, max_connections=size, timeout=None
+        )
+        for size in sizes
     }
     if not arena.quick:
         pools[DEFAULT] = redis_asyncio.ConnectionPool(port=port)

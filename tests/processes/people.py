@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import signal
@@ -28,6 +29,7 @@ class Program:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._ear = threading.Thread(target=self._listen, daemon=True)
@@ -99,9 +101,10 @@ class Program:
         return self
 
     def __exit__(self, *exit: object) -> None:
-        if self._process.poll() is None:
-            self.resume()
-            self.kill()
+        # Its children too: each of them would keep the pipes open.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self._process.wait(SOON)
         self._ear.join(SOON)
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
             if pipe is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,19 +20,22 @@ _worlds = itertools.count()
 
 
 class Stage:
-    """A client under test, and another that holds the lock until the first one waits."""
+    """A client under test, and somebody who holds the lock until the client waits."""
 
-    def __init__(self, striker: Striker, contended: bool) -> None:
+    def __init__(self, striker: Striker, holder: str) -> None:
         url = f"memory://ctrl-c-{next(_worlds)}"
-        self.striker = striker
-        self.client = interlock.connect(url, observer=self._observe if contended else None)
+        self.striker, self.holder = striker, holder
+        self.client = interlock.connect(url, observer=self._observe)
         self.other = interlock.connect(url)
-        self.held = self.other.lock("name").acquire() if contended else None
+        self.held: interlock.Hold | None = None
+        if holder != "nobody":
+            whose = self.other if holder == "another client" else self.client
+            in_thread(lambda: setattr(self, "held", whose.lock("name").acquire()))
 
     def _observe(self, event: Event) -> None:
         if isinstance(event, Parked) and self.held is not None:
             self.striker.quiet = True
-            self.let_go()
+            in_thread(self.let_go)
             self.striker.quiet = False
 
     def let_go(self) -> None:
@@ -69,13 +73,20 @@ class Stage:
         return ""
 
 
-def ghosts(contended: bool, work: Callable[[Stage], None]) -> list[str]:
+def in_thread(work: Callable[[], None]) -> None:
+    """Do something as another thread of the same process would."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+
+
+def ghosts(holder: str, work: Callable[[Stage], None]) -> list[str]:
     """Strike at each place of some work; tells where something was left behind."""
     found: list[str] = []
     at, struck = 0, True
     while struck:
         at += 1
-        stage = Stage(Striker(at), contended)
+        stage = Stage(Striker(at), holder)
         work(stage)
         left = stage.left_behind()
         trouble = stage.close()
@@ -100,10 +111,10 @@ def release(stage: Stage) -> None:
         hold.release()
 
 
-@pytest.mark.parametrize("contended", [False, True])
-def test_ctrl_c_anywhere_in_an_acquire_leaves_nothing_unless_it_returned(contended: bool) -> None:
-    assert ghosts(contended, acquire) == []
+@pytest.mark.parametrize("holder", ["nobody", "another client", "a sibling"])
+def test_ctrl_c_anywhere_in_an_acquire_leaves_nothing_unless_it_returned(holder: str) -> None:
+    assert ghosts(holder, acquire) == []
 
 
 def test_ctrl_c_anywhere_in_a_release_lets_go_all_the_same() -> None:
-    assert ghosts(False, release) == []
+    assert ghosts("nobody", release) == []

@@ -15,8 +15,9 @@ from ..errors import StoreError
 from ..model import Grant, Holder
 from ..recipes.keep import Kept, Rota, keep
 from ..recipes.lock import release
-from ..steps import Steps, Wakes
+from ..steps import Steps, Wakes, park
 from ..stores import AsyncLink, Directory, Link
+from .lines import Lines
 
 if TYPE_CHECKING:
     from asyncio import Task
@@ -26,12 +27,17 @@ log = logging.getLogger("interlock.keeper")
 #: Seconds that closing may spend on giving back what is still held.
 FAREWELL = 1.0
 
+#: Seconds of these for questions that are on their way when a client is closed.
+GRACE = 0.25
+
 
 class BaseKeeper:
     """What both worlds share."""
 
-    def __init__(self, rota: Rota, link: Any, directory: Directory, introduction: Holder) -> None:
-        self.rota, self.link = rota, link
+    def __init__(
+        self, rota: Rota, lines: Lines, link: Any, directory: Directory, introduction: Holder
+    ) -> None:
+        self.rota, self.link, self._lines = rota, link, lines
         self._directory, self._introduction = directory, introduction
         self._wakes: Wakes = link.local()
 
@@ -64,7 +70,15 @@ class BaseKeeper:
             return 10.0
 
     def farewell(self, until: float) -> Steps[None]:
-        """Give back everything that is still held, as far as time allows."""
+        """Give back everything that is still held, and what is granted meanwhile."""
+        grace = min(until, now() + GRACE)
+        yield from self._give_all_back(until)
+        while self._lines.busy() and now() < grace:
+            # Somebody's question is on its way, and may be answered with a grant.
+            yield from park(None, now() + 0.005)
+            yield from self._give_all_back(until)
+
+    def _give_all_back(self, until: float) -> Steps[None]:
         for hold in self.rota.holds():
             if now() >= until or not self.rota.drop(hold):
                 continue

@@ -36,7 +36,7 @@ class Lines:
     """
 
     def __init__(self) -> None:
-        self._mutex = threading.Lock()
+        self._mutex = threading.RLock()
         self._heads: dict[Key, str] = {}
         self._lines: dict[Key, deque[Ticket]] = {}
 

@@ -87,7 +87,8 @@ class BaseSession(Generic[H]):
         self.lines = Lines()
         #: Names that were busy when they were last asked for.
         self.crowded: set[Key] = set()
-        self.rota = Rota(threading.Lock())
+        # Reentrant, as every mutex here: a signal handler may want a lock as well.
+        self.rota = Rota(threading.RLock())
 
     # --- the steps of an acquisition ---------------------------------------------------
 
@@ -107,13 +108,13 @@ class BaseSession(Generic[H]):
             if block:
                 held.enter_block()
             return held
-        if self.rota.closed:
-            raise closed(self.backend.label)
         seeking = self._seek(store, key[1], terms, timeout, trial)
         grant = None
         try:
             if not self.lines.enter(key, seeking.owner):
                 yield from self._stand(key, seeking)
+            if self.rota.closed:
+                raise closed(self.backend.label)
             seeking.crowded = key in self.crowded and not seeking.expired
             grant = yield from acquire(seeking)
             hold = self.hold_class(self, store, key, grant, terms, book)
@@ -289,7 +290,11 @@ class Session(BaseSession[Hold]):
     def _equip(self) -> None:
         self.books: ThreadBooks[Hold] = ThreadBooks()
         self.keeper: Keeper = Keeper(
-            self.rota, self.link, self.backend.directory, introduction(self.identity)
+            self.rota,
+            self.lines,
+            self.link,
+            self.backend.directory,
+            introduction(self.identity),
         )
 
     def run(self, steps: Steps[R]) -> R:
@@ -321,7 +326,11 @@ class AsyncSession(BaseSession[AsyncHold]):
     def _equip(self) -> None:
         self.books: TaskBooks[AsyncHold] = TaskBooks()
         self.keeper: AsyncKeeper = AsyncKeeper(
-            self.rota, self.link, self.backend.directory, introduction(self.identity)
+            self.rota,
+            self.lines,
+            self.link,
+            self.backend.directory,
+            introduction(self.identity),
         )
 
     def run(self, steps: Steps[R]) -> Coroutine[Any, Any, R]:

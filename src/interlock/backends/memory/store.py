@@ -93,7 +93,7 @@ class World:
     """Records and the mutex under which they change."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self.records, self.mutex = Records(clock), threading.Lock()
+        self.records, self.mutex = Records(clock), threading.RLock()
 
     def apply(self, request: Call) -> Reply:
         with self.mutex:
@@ -101,7 +101,7 @@ class World:
 
     def after_fork(self) -> None:
         """A child has a world of its own: nobody of it holds or waits yet."""
-        self.records, self.mutex = Records(self.records.clock), threading.Lock()
+        self.records, self.mutex = Records(self.records.clock), threading.RLock()
 
     def listen(self, topic: Any, listener: Callable[[], None]) -> None:
         with self.mutex:

@@ -28,7 +28,7 @@ Topic: TypeAlias = tuple[str, str]
 
 #: The pause between two questions: its bounds, its part of the quiet time, and what each
 #: waiter adds to it, because glancing at a thousand names takes a while.
-SHORTEST, LONGEST, PART, EACH = 0.0003, 0.02, 1 / 16, 0.00005
+SHORTEST, LONGEST, PART, EACH = 0.0003, 0.03, 1 / 16, 0.00005
 
 #: How long the thread that waits for tasks stays when there is none.
 LINGER = 1.0
