@@ -86,6 +86,9 @@ class StaleToken(InterlockError):
 class StoreError(InterlockError):
     """The store could not be asked, refused, or its answer did not arrive."""
 
+    #: Whether the store may have executed a part of what it was asked.
+    partial = False
+
     def __init__(self, message: str, store: str = "", final: bool = False) -> None:
         self.store = store
         #: Asking again is of no use.

@@ -142,7 +142,9 @@ class LedgerLocks:
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
         args = (self.kind, owner, lease, waits)
-        answer = yield from call(attempt, (name,), args, until)
+        return call(attempt, (name,), args, until, self._attempted)
+
+    def _attempted(self, name: str, answer: Any) -> int | Busy:
         if answer[0] == GRANTED:
             return int(answer[1])
         if answer[0] == BUSY:
@@ -150,25 +152,25 @@ class LedgerLocks:
         raise refusal(name, self.kind, answer, self.label)
 
     def release(self, name: str, owner: str, until: float) -> Steps[bool]:
-        answer = yield from call(release, (name,), (self.kind, owner), until)
-        return bool(answer == RELEASED)
+        return call(release, (name,), (self.kind, owner), until, _released)
 
     def withdraw(self, name: str, owner: str, until: float) -> Steps[bool]:
-        answer = yield from call(withdraw, (name,), (self.kind, owner), until)
-        return bool(answer == RELEASED)
+        return call(withdraw, (name,), (self.kind, owner), until, _released)
 
     def renew(
         self, holds: Sequence[tuple[str, str]], lease: float, until: float
     ) -> Steps[Sequence[bool | StoreError]]:
-        answers: list[bool] = yield from call(renew, (), (self.kind, lease, *holds), until)
-        return answers
+        return call(renew, (), (self.kind, lease, *holds), until)
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        info: LockInfo | None = yield from call(look, (name,), (), until)
-        return info
+        return call(look, (name,), (), until)
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
         return ((name, owner),)
+
+
+def _released(name: str, answer: int) -> bool:
+    return answer == RELEASED
 
 
 class LedgerDirectory:

@@ -6,7 +6,7 @@ sends the reply back.  Requests are plain data; nothing in this module does any 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -60,11 +60,23 @@ Reply: TypeAlias = Any
 Steps: TypeAlias = Generator[Request, Reply, R]
 
 
+def as_it_is(name: str, reply: Reply) -> Reply:
+    """The answer needs no reading."""
+    return reply
+
+
 def call(
-    operation: Any, keys: tuple[str, ...], args: tuple[Any, ...], until: float
-) -> Steps[Reply]:
-    """Run one atomic operation.  One round trip."""
-    return (yield Call(operation, keys, args, until))
+    operation: Any,
+    keys: tuple[str, ...],
+    args: tuple[Any, ...],
+    until: float,
+    read: Callable[[str, Reply], R] = as_it_is,
+) -> Steps[R]:
+    """Run one atomic operation, and let `read` make sense of its answer.  One round trip.
+
+    `read` is told the name, which is the first of the keys, for what it may have to say.
+    """
+    return read(keys[0] if keys else "", (yield Call(operation, keys, args, until)))
 
 
 def nothing() -> Steps[None]:

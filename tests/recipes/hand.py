@@ -129,10 +129,15 @@ class Case:
             self.clock(),
             deadline,
             self.clock,
-            tell=self.told.append,
-            owe=lambda *debt: self.owed.append(debt),
+            host=self,
             **wishes,
         )
+
+    def tell(self, event: Event) -> None:
+        self.told.append(event)
+
+    def owe(self, store: LockStore, name: str, owner: str, lease: float) -> None:
+        self.owed.append((store, name, owner, lease))
 
     def busy(self, left: float | None = 30.0, silent: bool = False) -> Busy:
         return Busy(OTHER, left, silent)

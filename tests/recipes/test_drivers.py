@@ -99,7 +99,7 @@ def world(request: pytest.FixtureRequest) -> World:
 
 
 def everything() -> Steps[list[Any]]:
-    first = yield from call("a", (), (), 1.0)
+    first: object = yield from call("a", (), (), 1.0)
     second = yield from together([Call("b", (), (), 1.0), Call("c", (), (), 1.0)])
     with (yield from listen(("topic",))) as wakes:
         woken = yield from park(wakes, 5.0)

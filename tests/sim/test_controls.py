@@ -85,7 +85,7 @@ class Forgetful(LedgerLocks):
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
         args = (self.kind, owner, lease, waits)
-        answer = yield from call(forgetful(ledger.attempt), (name,), args, until)
+        answer: Any = yield from call(forgetful(ledger.attempt), (name,), args, until)
         return int(answer[1]) if answer[0] == ledger.GRANTED else Busy(answer[1], answer[2])
 
 

@@ -17,8 +17,8 @@ from typing import Any, Generic, TypeVar
 
 from ..drive import arun, now, run
 from ..errors import (
-    InterlockError,
     LockLost,
+    NotHeld,
     OutcomeUnknown,
     StoreError,
     StoreUnavailable,
@@ -151,9 +151,8 @@ class BaseSession(Generic[H]):
             began + timeout,
             now,
             (self._phase + number * GOLDEN) % 1,
-            self.tell,
             trial,
-            self.owe,
+            self,
         )
 
     def _enter(self, hold: H, seeking: Seeking) -> H:
@@ -175,37 +174,35 @@ class BaseSession(Generic[H]):
     def give(self, hold: BaseHold) -> Steps[None]:
         """Count one release of a hold; the last one talks to the store."""
         try:
-            if hold.leaves():
-                yield from self._give_back(hold)
-            else:
+            if not hold.leaves():
                 hold.ensure()
-        except (InterlockError, GeneratorExit):
-            raise
-        except BaseException:
-            if hold.depth == 0:
-                # Interrupted, who knows where: the keeper makes sure of it.
-                self._disown(hold)
-                self.owe(hold.store, hold.name, hold.owner, hold.lease)
-            raise
-
-    def _give_back(self, hold: BaseHold) -> Steps[None]:
-        hold.forget()
-        standing = self.rota.drop(hold)
-        if self.link.ordered:
-            # The next in line may ask right behind our release, and will not overtake it.
-            self.lines.leave(hold.key, hold.owner)
-        try:
+                return
+            hold.forget()
+            standing = self.rota.drop(hold)
+            if self.link.ordered:
+                # The next in line may ask right behind our release, and will not overtake it.
+                self.lines.leave(hold.key, hold.owner)
             released = yield from release(hold.store, hold.grant, now() + RELEASE)
-        except (OutcomeUnknown, StoreUnavailable) as failure:
-            self.owe(hold.store, hold.name, hold.owner, hold.lease)
-            raise _unconfirmed(hold, failure) from failure
-        finally:
             self.lines.leave(hold.key, hold.owner)
+        except (NotHeld, LockLost, GeneratorExit):
+            raise
+        except (OutcomeUnknown, StoreUnavailable) as failure:
+            self._make_sure(hold)
+            raise _unconfirmed(hold, failure) from failure
+        except BaseException:
+            self._make_sure(hold)
+            raise
         if not standing or not released:
             raise hold.lost_error(hold.loss or "its lease ended before it was released")
         if self.observer is not None:
             held = now() - hold.acquired
             self.tell(Released(hold.name, hold.owner, hold.token, held))
+
+    def _make_sure(self, hold: BaseHold) -> None:
+        """A release was interrupted, who knows where, or not answered: let the keeper see."""
+        if hold.depth == 0:
+            self._disown(hold)
+            self.owe(hold.store, hold.name, hold.owner, hold.lease)
 
     def _disown(self, hold: BaseHold) -> None:
         """Forget a hold here; what the store knows of it is another matter."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Protocol, TypeAlias
 
 from ..errors import (
     AcquireTimeout,
@@ -32,7 +32,7 @@ from ..errors import (
     StoreMisconfigured,
     StoreUnavailable,
 )
-from ..events import Abandoned, Observer, Parked, StillWaiting, Troubled, Withdrawn, Woken
+from ..events import Abandoned, Event, Parked, StillWaiting, Troubled, Withdrawn, Woken
 from ..model import Busy, Grant, validity
 from ..steps import Steps, Wakes, listen, park
 from ..stores import LockStore
@@ -64,6 +64,18 @@ UNASKED = Busy(None, None)
 LATE_GRANTS = 3
 
 
+class Host(Protocol):
+    """Who an acquisition is for."""
+
+    def tell(self, event: Event) -> None:
+        """Something happened."""
+        ...
+
+    def owe(self, store: LockStore, name: str, owner: str, lease: float) -> None:
+        """Take over a withdrawal that could not be confirmed."""
+        ...
+
+
 @dataclass(slots=True)
 class Seeking:
     """One acquisition under way: what it wants, and what the store may know of it."""
@@ -77,12 +89,9 @@ class Seeking:
     clock: Clock
     #: Where in [0, 1) this waiter stands between the earliest and the latest poll.
     jitter: float = 0.0
-    tell: Observer | None = None
     #: A mere try: nobody will read who holds the lock.
     trial: bool = False
-    #: Takes over a withdrawal that could not be confirmed.
-    owe: Callable[[LockStore, str, str, float], None] | None = None
-
+    host: Host | None = None
     #: The name was busy last time: listen at once, and save the question that would say so.
     crowded: bool = False
     traced: bool = field(default=False, init=False)
@@ -196,7 +205,7 @@ def _bear(seeking: Seeking, failure: StoreError, traced: bool) -> Steps[None]:
     """Pause before the next question, or let the failure through."""
     if isinstance(failure, OutcomeUnknown):
         seeking.doubted = True
-    else:
+    elif not failure.partial:
         seeking.traced = traced  # the question was not executed
     if isinstance(failure, StoreMisconfigured) or failure.final:
         raise failure
@@ -227,8 +236,8 @@ def _withdraw_because(seeking: Seeking, because: BaseException) -> Steps[bool]:
     except BaseException as failure:
         # The first exception goes on; this one may only annotate it.
         because.add_note(f"could not withdraw {owner[:8]}… from {name!r}: {failure}")
-        if seeking.owe is not None:
-            seeking.owe(store, name, owner, seeking.lease)
+        if seeking.host is not None:
+            seeking.host.owe(store, name, owner, seeking.lease)
         _tell(seeking, Withdrawn(name, owner, confirmed=False))
         return False
     _tell(seeking, Withdrawn(name, owner, confirmed=True))
@@ -298,6 +307,6 @@ def _waited(seeking: Seeking) -> float:
     return max(0.0, seeking.clock() - seeking.began)
 
 
-def _tell(seeking: Seeking, event: Any) -> None:
-    if seeking.tell is not None:
-        seeking.tell(event)
+def _tell(seeking: Seeking, event: Event) -> None:
+    if seeking.host is not None:
+        seeking.host.tell(event)

@@ -40,6 +40,8 @@ _CODES = re.compile(r"\b(" + "|".join([*_UNAVAILABLE, *_MISCONFIGURED, "WRONGTYP
 class Denied(StoreMisconfigured):
     """A right was missing in the middle of a script, which may have written before."""
 
+    partial = True
+
 
 def is_noscript(text: str) -> bool:
     """Whether the server does not know the script's text yet, and has done nothing."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from ...errors import StoreError
@@ -16,7 +15,6 @@ from ...stores import AsyncLink, Link
 from . import names
 from .connections import Door
 from .names import TOKENS, companions
-from .replies import Denied
 from .scripts import script
 
 #: Holds in one renewal script: long enough to be cheap, short enough to let others in.
@@ -48,12 +46,9 @@ class RedisLocks:
         queue, tombs, _ = companions(name)
         keys = (name, queue, tombs + owner, TOKENS)
         args = (owner, math.ceil(lease * 1000), int(waits))
-        try:
-            answer = yield from call(self._attempt, keys, args, until)
-        except Denied:
-            with suppress(StoreError):
-                yield from self.withdraw(name, owner, until)
-            raise
+        return call(self._attempt, keys, args, until, self._attempted)
+
+    def _attempted(self, name: str, answer: Any) -> int | Busy:
         if answer[0] == GRANTED:
             return int(answer[1])
         if answer[0] == BUSY:
@@ -74,18 +69,18 @@ class RedisLocks:
     def release(self, name: str, owner: str, until: float) -> Steps[bool]:
         keys = (name, companions(name).queue)
         args = (owner, *self._farewells(name))
-        answer = yield from call(self._release, keys, args, until)
-        return bool(answer[0] == RELEASED)
+        return call(self._release, keys, args, until, _released)
 
     def withdraw(self, name: str, owner: str, until: float) -> Steps[bool]:
         keys = (name, names.queue_key(name), names.tomb_key(name, owner))
         args = (owner, *self._farewells(name), TOMBSTONE_MS)
-        answer = yield from call(self._withdraw, keys, args, until)
-        return bool(answer[0] == RELEASED)
+        return call(self._withdraw, keys, args, until, _released)
 
     def renew(
         self, holds: Sequence[tuple[str, str]], lease: float, until: float
     ) -> Steps[Sequence[bool | StoreError]]:
+        if not holds:
+            return []
         batches = [holds[start : start + BATCH] for start in range(0, len(holds), BATCH)]
         calls = [self._renewal(batch, lease, until) for batch in batches]
         replies = yield from together(calls)
@@ -100,7 +95,8 @@ class RedisLocks:
         return Call(self._renew, locks, (ms(lease), *(owner for _, owner in batch)), until)
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        answer = yield from call(self._look, (name, names.queue_key(name)), (), until)
+        keys = (name, names.queue_key(name))
+        answer: Any = yield from call(self._look, keys, (), until)
         if answer[0] == 0:
             return None
         if answer[0] != 1:
@@ -112,7 +108,7 @@ class RedisLocks:
         if not names.is_ours(owner):
             return Holder(owner)
         key = names.client_key(names.identity_of(owner))
-        answer = yield from call(script("client_describe"), (key,), (), until)
+        answer: Any = yield from call(script("client_describe"), (key,), (), until)
         if answer[0] == 0:
             return Holder(owner)
         person = json.loads(answer[1])
@@ -155,7 +151,8 @@ class RedisDirectory:
         person = {"host": holder.host, "pid": holder.pid, "program": holder.program}
         text = json.dumps({**person, "started": holder.since})
         key = names.client_key(holder.owner)
-        yield from call(script("client_introduce"), (key,), (text, ms(REMEMBERED)), until)
+        args = (text, ms(REMEMBERED))
+        yield from call(script("client_introduce"), (key,), args, until)
         return REPEATED
 
 
@@ -177,6 +174,10 @@ class RedisBackend:
         from .aio import RedisAsyncLink
 
         return RedisAsyncLink(self._door)
+
+
+def _released(name: str, answer: Any) -> bool:
+    return bool(answer[0] == RELEASED)
 
 
 def _text(part: Any) -> str:

@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from ...errors import AcquireTimeout, InterlockError, OutcomeUnknown, StoreUnavailable
+from ...events import Event
 from ...recipes.keep import NEVER, Owed, Rota, keep
 from ...recipes.lock import WITHDRAWAL, Seeking
 from ...steps import Park, Request, Steps, park
@@ -122,7 +123,7 @@ class Client:
             self.clock,
             jitter=plan.jitter,
             trial=plan.trial,
-            owe=self._owe,
+            host=self,
             crowded=plan.crowded,
         )
 
@@ -149,7 +150,7 @@ class Client:
         try:
             released = yield from self.scenario.release(hold.store, hold.grant, until)
         except (OutcomeUnknown, StoreUnavailable):
-            self._owe(hold.store, hold.name, hold.owner, hold.lease)
+            self.owe(hold.store, hold.name, hold.owner, hold.lease)
         except GeneratorExit:
             raise
         except BaseException as interruption:
@@ -159,7 +160,10 @@ class Client:
         else:
             self.watch.released(hold, stood, released)
 
-    def _owe(self, store: LockStore, name: str, owner: str, lease: float) -> None:
+    def tell(self, event: Event) -> None:
+        """Nobody watches events here."""
+
+    def owe(self, store: LockStore, name: str, owner: str, lease: float) -> None:
         self.watch.owed(owner)
         if self.plan.kept:
             at = self.clock()
