@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..drive import now
-from ..errors import LockLost, NotHeld
+from ..errors import LockLost, NotHeld, StoreError
 from ..events import Lost, Renewed
 from ..model import Grant, Terms, validity
 from ..recipes.keep import NEVER
@@ -121,6 +121,14 @@ class BaseHold:
 
     def lost_error(self, cause: str) -> LockLost:
         return LockLost(self.name, self.token, now() - self.acquired, cause)
+
+    def unconfirmed(self, failure: StoreError) -> StoreError:
+        """What to say when nobody knows whether the store has heard of the release."""
+        return type(failure)(
+            f"the release of lock {self.name!r} was not confirmed ({failure}); it is tried again "
+            f"in the background, and the lease ends by itself within {self.lease:.3g} s",
+            failure.store,
+        )
 
     def renewed(self, asked: float) -> None:
         """The store has set the lease anew, in answer to a question of `asked`."""

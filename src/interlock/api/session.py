@@ -188,7 +188,7 @@ class BaseSession(Generic[H]):
             raise
         except (OutcomeUnknown, StoreUnavailable) as failure:
             self._make_sure(hold)
-            raise _unconfirmed(hold, failure) from failure
+            raise hold.unconfirmed(failure) from failure
         except BaseException:
             self._make_sure(hold)
             raise
@@ -262,14 +262,6 @@ class BaseSession(Generic[H]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.backend.label} holding {len(self.rota.holds())}>"
-
-
-def _unconfirmed(hold: BaseHold, failure: StoreError) -> StoreError:
-    return type(failure)(
-        f"the release of lock {hold.name!r} was not confirmed ({failure}); it is tried again "
-        f"in the background, and the lease ends by itself within {hold.lease:.3g} s",
-        failure.store,
-    )
 
 
 class Session(BaseSession[Hold]):
