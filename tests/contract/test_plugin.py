@@ -24,6 +24,6 @@ TEST_OF_A_USER = """
 def test_a_user_gets_a_client_of_an_empty_store(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TEST_OF_A_USER)
 
-    result = pytester.runpytest_inprocess("-p", "no:cacheprovider")
+    result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:unraisableexception")
 
     result.assert_outcomes(passed=3)

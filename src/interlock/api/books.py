@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from typing import Any, Generic, TypeAlias, TypeVar
-from weakref import WeakKeyDictionary
 
 from .lines import Key
 
@@ -34,16 +33,19 @@ class TaskBooks(Generic[H]):
         from asyncio import current_task  # here, so that threads need not import it
 
         self.current_task = current_task
-        self._books: WeakKeyDictionary[Any, Book[H]] = WeakKeyDictionary()
+        self._books: dict[Any, Book[H]] = {}
 
     @property
     def mine(self) -> Book[H]:
         task = self.current_task()
+        book = self._books.get(task)
+        return self._open(task) if book is None else book
+
+    def _open(self, task: Any) -> Book[H]:
         if task is None:
             raise RuntimeError("an asyncio lock needs a running task")
-        book = self._books.get(task)
-        if book is None:
-            book = self._books[task] = {}
+        book = self._books[task] = {}
+        task.add_done_callback(self._books.pop)
         return book
 
     def keys(self) -> set[Key]:

@@ -53,6 +53,7 @@ class Mux(asyncio.Protocol):
         self._reader = new_reader()
         self._slots: deque[Slot] = deque()
         self._out: list[bytes] = []
+        self._alone = True
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = float("inf")
         self._why = "the connection was closed"
@@ -104,16 +105,18 @@ class Mux(asyncio.Protocol):
         return slot
 
     def _write(self, line: bytes) -> None:
-        if self._out:
-            self._out.append(line)
-        elif len(self._slots) < 2:
-            self._transport.write(line)  # nobody else is about: at once
-        else:
-            self._out.append(line)
+        if self._alone and len(self._slots) < 2:
+            self._transport.write(line)  # one task at a time: at once
+            return
+        # Several in a turn of the loop: one write for all of them.
+        self._alone = False
+        if not self._out:
             self._loop.call_soon(self._flush)
+        self._out.append(line)
 
     def _flush(self) -> None:
         out, self._out = self._out, []
+        self._alone = len(self._slots) < 2
         if self.open:
             self._transport.write(b"".join(out))
 

@@ -65,7 +65,7 @@ async def test_a_released_hold_is_neither_kept_nor_lost(world: World) -> None:
 
 @only(kinds=("lock",))
 async def test_a_store_out_of_reach_for_a_while_does_not_end_the_keeping(world: World) -> None:
-    _, lock, hold = await world.held(lease=0.6)
+    _, lock, hold = await world.held(lease=0.4)
 
     world.watch(lock).cut = True
     await world.until(lambda: world.watch(lock).refused > 1)  # the keeper has asked in vain
