@@ -163,7 +163,12 @@ class LedgerLocks:
         return call(renew, (), (self.kind, lease, *holds), until)
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        return call(look, (name,), (), until)
+        return call(look, (name,), (), until, self._looked)
+
+    def _looked(self, name: str, info: LockInfo | None) -> LockInfo | None:
+        if info is not None and info.kind != self.kind:
+            raise refusal(name, self.kind, (OTHER_KIND, info.kind), self.label)
+        return info
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
         return ((name, owner),)

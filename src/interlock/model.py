@@ -124,10 +124,12 @@ def checked_terms(lease: Seconds, renew: bool, max_hold: Seconds | None) -> Term
     seconds = as_seconds("lease", lease)
     if not SHORTEST_LEASE <= seconds <= LONGEST_LEASE:
         raise UsageError(f"lease must be between 50 ms and 30 days, not {lease!r}")
+    if not isinstance(renew, bool):
+        raise TypeError(f"renew must be True or False, not {renew!r}")
     ceiling = None if max_hold is None else as_seconds("max_hold", max_hold)
     if ceiling is not None and ceiling <= 0:
         raise UsageError(f"max_hold must be positive, not {max_hold!r}")
-    return Terms(seconds, bool(renew), ceiling, guard(seconds))
+    return Terms(seconds, renew, ceiling, guard(seconds))
 
 
 def guard(lease: float) -> float:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
@@ -64,7 +65,8 @@ class TaskWakes:
         """Wake the task from any thread."""
         self._woken = True
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self.wake)
+            with suppress(RuntimeError):  # the loop has been closed meanwhile
+                self._loop.call_soon_threadsafe(self.wake)
 
     async def wait(self, until: float) -> bool:
         """Suspend this task until a wake or the instant."""

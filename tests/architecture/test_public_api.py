@@ -22,7 +22,7 @@ SNAPSHOT = Path(__file__).with_name("public_api.txt")
 INTERNAL = {
     *("after_fork", "give", "guarded", "leave", "owe", "run", "take", "tell"),
     *("end", "enter_block", "leave_block", "forget", "inherited", "leaves", "lose", "lost_error"),
-    *("reenter", "renewed", "unconfirmed"),
+    *("reenter", "renewed", "unconfirmed", "cause"),
 }
 
 

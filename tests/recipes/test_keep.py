@@ -127,7 +127,7 @@ def test_answer_that_comes_while_another_hold_ran_out_reports_that_one_next() ->
 
     keeping.hand.fail(DOWN)
 
-    assert fixed.fate == [BY_CLOCK]
+    assert fixed.fate == [BY_TERMS]
 
 
 def test_hold_that_is_not_kept_ends_by_its_terms() -> None:

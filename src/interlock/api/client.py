@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Literal, ParamSpec, TypeVar
 
-from ..model import Seconds, Terms, checked_name, checked_terms, spelled
+from ..model import (
+    Seconds,
+    Terms,
+    checked_name,
+    checked_terms,
+    checked_timeout,
+    spelled,
+)
 from .decorate import locked_async, locked_sync
 from .lock import AsyncLock, Lock
-from .session import AsyncSession, Session
+from .worlds import AsyncSession, Session
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -153,4 +160,6 @@ def _spelled_terms(
     timeout: Seconds | str | None,
 ) -> tuple[Terms, Seconds | None]:
     terms = checked_terms(spelled("lease", lease), renew, spelled("max_hold", max_hold))
-    return terms, spelled("timeout", timeout)
+    wait = spelled("timeout", timeout)
+    checked_timeout(wait)
+    return terms, wait

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -49,9 +50,11 @@ def find_backend(url: Any, options: dict[str, Any]) -> Backend:
         return _memory(url, options)
     if scheme == "sqlite":
         return _sqlite(url, options)
+    # What does not look like a scheme is not repeated: it might be a password.
+    what = f"{scheme}://" if re.fullmatch(r"[a-z][a-z0-9+]*", scheme) and ":" in url else "that"
     raise Unsupported(
-        f"{scheme or 'no scheme'}:// is not a store that Interlock knows; "
-        "use redis://, rediss://, unix://, valkey://, sqlite:/// or memory://"
+        f"{what} is not a store that Interlock knows; use redis://, rediss://, unix://, "
+        "valkey://, memory:// or, for a file, sqlite:///path"
     )
 
 

@@ -22,9 +22,12 @@ def naming(function: Callable[..., Any], name: str | Naming) -> Naming:
     if not isinstance(name, str):
         return name
     signature, template = inspect.signature(function), name
-    for _, field, _, _ in string.Formatter().parse(template):
+    for _, field, spec, _ in string.Formatter().parse(template):
         if field is not None:
             _check_field(field, template, signature)
+        for _, inner, _, _ in string.Formatter().parse(spec or ""):
+            if inner is not None:
+                _check_field(inner, template, signature)
 
     def from_arguments(*args: Any, **kwargs: Any) -> str:
         bound = signature.bind(*args, **kwargs)
@@ -36,6 +39,8 @@ def naming(function: Callable[..., Any], name: str | Naming) -> Naming:
 
 def _check_field(field: str, template: str, signature: inspect.Signature) -> None:
     argument = field.partition(".")[0].partition("[")[0]
+    if not argument or argument.isdigit():
+        raise UsageError(f"the lock name {template!r} must name its arguments, as in {{order}}")
     if argument not in signature.parameters:
         known = ", ".join(signature.parameters) or "nothing"
         raise UsageError(
@@ -51,6 +56,7 @@ def locked_sync(
     _check_policy(on_busy)
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        _refuse_generators(function)
         if inspect.iscoroutinefunction(function):
             raise UsageError(f"{function.__name__} is async: decorate it by an aio client")
         name_of = naming(function, name)
@@ -79,6 +85,7 @@ def locked_async(
     _check_policy(on_busy)
 
     def decorate(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+        _refuse_generators(function)
         if not inspect.iscoroutinefunction(function):
             raise UsageError(f"{function.__name__} is not async: decorate it by a plain client")
         name_of = naming(function, name)
@@ -98,6 +105,15 @@ def locked_async(
         return guarded
 
     return decorate
+
+
+def _refuse_generators(function: Callable[..., Any]) -> None:
+    """A generator only begins when it is called; its body would run without the lock."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise UsageError(
+            f"{function.__name__} is a generator, whose body runs after the call: "
+            "take the lock inside of it"
+        )
 
 
 def _check_policy(on_busy: str) -> None:

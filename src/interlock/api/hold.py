@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Callable
 from types import TracebackType
@@ -19,7 +20,8 @@ from .lines import Key
 if TYPE_CHECKING:
     from asyncio import Task
 
-    from .session import AsyncSession, BaseSession, Session
+    from .session import BaseSession
+    from .worlds import AsyncSession, Session
 
 log = logging.getLogger("interlock.hold")
 
@@ -38,6 +40,7 @@ class BaseHold:
         "_callbacks",
         "_cause",
         "_client",
+        "_ended",
         "_generation",
         "_guard",
         "acquired",
@@ -76,11 +79,13 @@ class BaseHold:
         self.outer: BaseHold | None = book.get(key)
         book[key] = self
         self._cause: str | None = None
+        self._ended = 0.0
         self._callbacks: list[OnLost] | None = None
         self._stand(grant.asked, grant.until)
 
     def _stand(self, asked: float, until: float) -> None:
-        self.until, self.lost_at = until, until - self._guard
+        self.until = until = min(until, self.max_at)
+        self.lost_at = until - self._guard
         due = asked + self.lease / 3
         self.renew_at = due if self.kept and due < self.max_at else NEVER
 
@@ -94,11 +99,18 @@ class BaseHold:
         """Why the lease is over, in words; None while it stands."""
         if self._cause is not None:
             return self._cause
+        if self.depth == 0:
+            return "it was released"
         if self._generation != self._client.generation:
             return FORKED
         if now() >= self.until:
             return "its validity has passed on this machine's clock"
         return None
+
+    @property
+    def cause(self) -> str | None:
+        """Why the lease was declared over; None as long as it was not."""
+        return self._cause
 
     @property
     def expires_in(self) -> float:
@@ -112,6 +124,8 @@ class BaseHold:
 
     def on_lost(self, callback: OnLost) -> None:
         """Call `callback(hold)` once if the lock is lost; at once if it already is."""
+        if inspect.iscoroutinefunction(callback):
+            raise TypeError("on_lost takes a plain function: nobody would await this one")
         if self._cause is not None:
             callback(self)
         elif self._callbacks is None:
@@ -120,7 +134,8 @@ class BaseHold:
             self._callbacks.append(callback)
 
     def lost_error(self, cause: str) -> LockLost:
-        return LockLost(self.name, self.token, now() - self.acquired, cause)
+        ended = self._ended if self._cause is not None else min(now(), self.until)
+        return LockLost(self.name, self.token, ended - self.acquired, cause)
 
     def unconfirmed(self, failure: StoreError) -> StoreError:
         """What to say when nobody knows whether the store has heard of the release."""
@@ -138,7 +153,7 @@ class BaseHold:
 
     def end(self, cause: str) -> None:
         """The lease is over and the rota has let go of us: make room for the next."""
-        self._cause = cause
+        self._cause, self._ended = cause, now()
         self._client.lines.leave(self.key, self.owner)
 
     def lose(self, cause: str) -> None:

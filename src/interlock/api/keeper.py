@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..drive import arun, now, run
 from ..errors import StoreError
-from ..model import Grant, Holder
+from ..model import Holder
 from ..recipes.keep import Kept, Rota, keep
-from ..recipes.lock import release
 from ..steps import Steps, Wakes, park
-from ..stores import AsyncLink, Directory, Link
+from ..stores import AsyncLink, Directory, Link, LockStore
 from .lines import Lines
 
 if TYPE_CHECKING:
@@ -77,20 +76,26 @@ class BaseKeeper:
             # Somebody's question is on its way, and may be answered with a grant.
             yield from park(None, now() + 0.005)
             yield from self._give_all_back(until)
+        for owed in self.rota.debts():
+            yield from self._let_go(owed.store, owed.name, owed.owner, until)
 
     def _give_all_back(self, until: float) -> Steps[None]:
         for hold in self.rota.holds():
             if now() >= until or not self.rota.drop(hold):
                 continue
-            hold.end("its client was closed")
-            try:
-                yield from release(hold.store, _as_grant(hold), until)
-            except StoreError as failure:
-                log.debug("could not release %r at the end: %s", hold.name, failure)
+            if self.rota.closed:
+                hold.end("its client was closed")
+            else:
+                hold.lose("its keeper was cancelled, as when the event loop is closing")
+            yield from self._let_go(hold.store, hold.name, hold.owner, until)
 
-
-def _as_grant(hold: Kept) -> Grant:
-    return Grant(hold.name, hold.owner, 0, 0.0, 0.0, doubted=True)
+    def _let_go(self, store: LockStore, name: str, owner: str, until: float) -> Steps[None]:
+        if now() >= until:
+            return
+        try:
+            yield from store.withdraw(name, owner, until)
+        except StoreError as failure:
+            log.debug("could not release %r at the end: %s", name, failure)
 
 
 class Keeper(BaseKeeper):
@@ -105,21 +110,20 @@ class Keeper(BaseKeeper):
         self._starting, self._pid = threading.Lock(), os.getpid()
 
     def running(self) -> bool:
-        return self._thread is not None
+        return self._thread is not None and self._thread.is_alive()
 
     def start(self) -> None:
         with self._starting:
-            if self._thread is None and not self.rota.closed:
-                self._thread = threading.Thread(
-                    target=self._main, name="interlock-keeper", daemon=True
-                )
-                self._thread.start()
+            if not self.running() and not self.rota.closed:
+                thread = threading.Thread(target=self._main, name="interlock-keeper", daemon=True)
+                thread.start()
+                self._thread = thread
 
     def _main(self) -> None:
         while not self.rota.closed:
             try:
                 run(self.round(), self.link)
-            except Exception:
+            except BaseException:  # sys.exit() in somebody's callback is no reason to go
                 if not self.rota.closed:
                     log.exception("the keeper stumbled, and goes on")
                     self.link.park(None, now() + 0.1)

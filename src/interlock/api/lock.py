@@ -7,13 +7,14 @@ from types import TracebackType
 from typing import Any, Final, Generic, Literal, TypeVar, overload
 
 from ..drive import now
-from ..errors import AcquireTimeout, NotHeld
+from ..errors import AcquireTimeout, NotHeld, UsageError
 from ..model import Seconds, Terms, checked_timeout
 from ..recipes.lock import ANSWER
 from ..steps import Steps, nothing
 from ..stores import LockStore
 from .hold import AsyncHold, BaseHold, Hold
-from .session import AsyncSession, BaseSession, Session
+from .session import BaseSession
+from .worlds import AsyncSession, Session
 
 H = TypeVar("H", bound=BaseHold)
 
@@ -61,6 +62,8 @@ class BaseLock(Generic[H]):
 
     def _acquire(self, blocking: bool, timeout: Seconds | _Own | None) -> Steps[H | None]:
         if not blocking:
+            if not isinstance(timeout, _Own) and timeout != -1:
+                raise UsageError("a try does not wait, so it takes no timeout")
             return (yield from self._try())
         wait = self._timeout if isinstance(timeout, _Own) else checked_timeout(timeout)
         return (yield from self.client.take(self.store, self._key, self.terms, wait))
@@ -117,7 +120,8 @@ class Lock(BaseLock[Hold]):
         """Take the lock and return its hold; None only when not blocking and busy.
 
         Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit).
-        If interrupted: nothing is left in the store.
+        If interrupted: nothing is left in the store.  A store that does not answer may
+        take two seconds longer, because the question has to be taken back.
         Cost: none when re-entering; one round trip when free.
         """
         return self.client.run(self._acquire(blocking, timeout))
@@ -138,7 +142,7 @@ class Lock(BaseLock[Hold]):
         self.client.run(self.client.give(self._mine()))
 
     def locked(self) -> bool:
-        """Whether anybody holds it right now.  Cost: one round trip."""
+        """Whether anybody holds it right now.  Cost: at most two round trips."""
         return self.client.run(self._locked())
 
     def __enter__(self) -> Hold:
@@ -173,7 +177,8 @@ class AsyncLock(BaseLock[AsyncHold]):
         """Take the lock and return its hold; None only when not blocking and busy.
 
         Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit).
-        If interrupted: nothing is left in the store.
+        If interrupted: nothing is left in the store.  A store that does not answer may
+        take two seconds longer, because the question has to be taken back.
         Cost: none when re-entering; one round trip when free.
         """
         return await self.client.run(self._acquire(blocking, timeout))
@@ -194,7 +199,7 @@ class AsyncLock(BaseLock[AsyncHold]):
         await self.client.run(self.client.give(self._mine()))
 
     async def locked(self) -> bool:
-        """Whether anybody holds it right now.  Cost: one round trip."""
+        """Whether anybody holds it right now.  Cost: at most two round trips."""
         return await self.client.run(self._locked())
 
     def __aenter__(self) -> Awaitable[AsyncHold]:

@@ -1,8 +1,8 @@
 """What a client remembers: one identity towards one store, shared by a process.
 
 Everything an acquisition needs besides the algorithm is here: who we are, who stands in
-line, who holds what, the rota and its keeper.  `BaseSession` holds the steps; the two worlds
-below it differ in how they run them.
+line, who holds what, the rota and its keeper.  `BaseSession` holds the steps; the two
+worlds (`worlds.py`) differ in how they run them.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
-from ..drive import arun, now, run
+from ..drive import now
 from ..errors import (
     LockLost,
     NotHeld,
@@ -38,11 +38,10 @@ from ..model import Terms
 from ..recipes.keep import Owed, Rota
 from ..recipes.lock import WITHDRAWAL, Seeking, acquire, give_up, release
 from ..steps import Steps
-from ..stores import AsyncLink, Backend, Link, LockStore
-from .books import Book, TaskBooks, ThreadBooks
-from .hold import AsyncHold, BaseHold, Hold
-from .identity import introduction, new_identity
-from .keeper import AsyncKeeper, Keeper
+from ..stores import Backend, LockStore
+from .books import Book
+from .hold import BaseHold
+from .identity import new_identity
 from .lines import Key, Lines, stand
 
 log = logging.getLogger("interlock.lock")
@@ -179,6 +178,8 @@ class BaseSession(Generic[H]):
                 return
             hold.forget()
             standing = self.rota.drop(hold)
+            if not standing and self.rota.closed:
+                raise hold.lost_error(hold.cause or "its client was closed")
             if self.link.ordered:
                 # The next in line may ask right behind our release, and will not overtake it.
                 self.lines.leave(hold.key, hold.owner)
@@ -193,7 +194,7 @@ class BaseSession(Generic[H]):
             self._make_sure(hold)
             raise
         if not standing or not released:
-            raise hold.lost_error(hold.loss or "its lease ended before it was released")
+            raise hold.lost_error(hold.cause or "its lease ended before it was released")
         if self.observer is not None:
             held = now() - hold.acquired
             self.tell(Released(hold.name, hold.owner, hold.token, held))
@@ -250,6 +251,8 @@ class BaseSession(Generic[H]):
             function(argument)
         except Exception:
             log.exception("%r raised", function)
+        except SystemExit:
+            log.exception("%r wants to exit, which it cannot do here", function)
 
     # --- life ------------------------------------------------------------------------------
 
@@ -262,78 +265,6 @@ class BaseSession(Generic[H]):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.backend.label} holding {len(self.rota.holds())}>"
-
-
-class Session(BaseSession[Hold]):
-    """The memory of a client for threads."""
-
-    link: Link
-    hold_class = Hold
-
-    def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
-        super().__init__(backend, observer)
-        self.link = backend.link()
-        self._equip()
-        self._finalizer = weakref.finalize(self, Keeper.shut, self.keeper, self.link)
-
-    def _equip(self) -> None:
-        self.books: ThreadBooks[Hold] = ThreadBooks()
-        self.keeper: Keeper = Keeper(
-            self.rota,
-            self.lines,
-            self.link,
-            self.backend.directory,
-            introduction(self.identity),
-        )
-
-    def run(self, steps: Steps[R]) -> R:
-        """Drive an algorithm in this thread."""
-        return run(steps, self.link)
-
-    def after_fork(self) -> None:
-        super().after_fork()
-        self._equip()
-        self._finalizer.detach()
-        self._finalizer = weakref.finalize(self, Keeper.shut, self.keeper, self.link)
-
-    def close(self) -> None:
-        """Release what is still held and close every connection."""
-        self._finalizer()
-
-
-class AsyncSession(BaseSession[AsyncHold]):
-    """The memory of a client for tasks."""
-
-    link: AsyncLink
-    hold_class = AsyncHold
-
-    def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
-        super().__init__(backend, observer)
-        self.link = backend.alink()
-        self._equip()
-
-    def _equip(self) -> None:
-        self.books: TaskBooks[AsyncHold] = TaskBooks()
-        self.keeper: AsyncKeeper = AsyncKeeper(
-            self.rota,
-            self.lines,
-            self.link,
-            self.backend.directory,
-            introduction(self.identity),
-        )
-
-    def run(self, steps: Steps[R]) -> Coroutine[Any, Any, R]:
-        """Drive an algorithm in this task."""
-        return arun(steps, self.link)
-
-    def after_fork(self) -> None:
-        super().after_fork()
-        self._equip()
-
-    async def close(self) -> None:
-        """Release what is still held and close every connection."""
-        await self.keeper.shut()
-        await self.link.close()
 
 
 def _after_fork_in_child() -> None:

@@ -41,8 +41,6 @@ class Kept(Protocol):
     lease: float
     renew_at: float
     lost_at: float
-    #: Whether this hold means to be renewed, as far as its terms go.
-    kept: bool
 
     def renewed(self, asked: float) -> None: ...
     def end(self, cause: str) -> None: ...
@@ -125,8 +123,18 @@ class Rota:
         with self._mutex:
             self._owed.append(owed)
 
+    def debts(self) -> list[Owed]:
+        """Everything that is owed."""
+        with self._mutex:
+            return list(self._owed)
+
+    def postpone_debts(self, due: float) -> None:
+        """Try none of them again before `due`."""
+        with self._mutex:
+            self._owed = [each._replace(due=max(each.due, due)) for each in self._owed]
+
     def settle_debt(self, owed: Owed) -> None:
-        """A withdrawal was confirmed, is not worth it any more, or is owed anew."""
+        """A withdrawal was confirmed, or is not worth it any more."""
         with self._mutex:
             self._owed.remove(owed)
 
@@ -216,11 +224,13 @@ def keep(rota: Rota, wakes: Wakes, clock: Clock, errand: Errand) -> Steps[None]:
     while not rota.closed:
         turn = rota.turn(clock())
         for hold in turn.lost:
-            hold.lose(BY_CLOCK if hold.kept else BY_TERMS)
+            hold.lose(BY_TERMS if hold.renew_at == NEVER else BY_CLOCK)
         for group, holds in turn.batches:
             yield from _renew(rota, group, holds, turn.next_loss, clock)
         for owed in turn.owed:
-            yield from _pay(rota, owed, turn.next_loss, clock)
+            if not (yield from _pay(rota, owed, turn.next_loss, clock)):
+                rota.postpone_debts(clock() + 1.0)  # the others would fare no better
+                break
         if turn.idle and clock() >= errand_at:
             # Nobody's renewal waits for it.
             errand_at = clock() + (yield from errand(min(turn.next_at, clock() + 1.0)))
@@ -257,11 +267,15 @@ def _settle(rota: Rota, hold: Kept, answer: bool | StoreError, asked: float, clo
     rota.settle(hold)
 
 
-def _pay(rota: Rota, owed: Owed, next_loss: float, clock: Clock) -> Steps[None]:
+def _pay(rota: Rota, owed: Owed, next_loss: float, clock: Clock) -> Steps[bool]:
+    """Withdraw an owner; False when the store did not confirm it, or time presses."""
     if clock() < owed.expires:  # else its lease has ended by itself
-        until = max(min(next_loss, clock() + 1.0), clock() + 0.005)
+        until = min(next_loss, clock() + 1.0)
+        if until <= clock():
+            return False
         try:
             yield from owed.store.withdraw(owed.name, owed.owner, until)
         except StoreError:
-            rota.owe(owed._replace(due=clock() + 1.0))
+            return False
     rota.settle_debt(owed)
+    return True

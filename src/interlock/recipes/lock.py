@@ -110,7 +110,8 @@ def acquire(seeking: Seeking) -> Steps[Grant]:
     """Take the lock, waiting until the deadline.
 
     Cost: one round trip when free; behind others two to enqueue and one to claim, and at
-    most one a second while waiting.  If interrupted: nothing is left in the store.
+    most one a second while waiting (ten behind a holder that tells nobody).
+    If interrupted: nothing is left in the store.
     """
     try:
         answer: Grant | Busy = UNASKED

@@ -5,6 +5,7 @@ Every `memory://name` of a process is the same world; threads and event loops sh
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -76,8 +77,12 @@ class Records:
 
     def bury(self, owner: str) -> None:
         now = self.clock()
-        self.tombs = {each: until for each, until in self.tombs.items() if until > now}
+        self.tombs.pop(owner, None)
         self.tombs[owner] = now + TOMBSTONE
+        # They stand in the order of their ends, so the first that lasts ends the sweep.
+        for each, until in list(itertools.islice(self.tombs.items(), 2)):
+            if until <= now:
+                del self.tombs[each]
 
     def describe(self, owner: str) -> Holder:
         person = self.people.get(owner.rpartition(":")[0])

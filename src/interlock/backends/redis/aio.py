@@ -26,6 +26,9 @@ from .names import Topic
 
 log = logging.getLogger("interlock.redis")
 
+#: Seconds that closing waits for answers that are on their way.
+FAREWELL = 1.0
+
 #: Seconds between signs of life asked for while somebody waits for a wake.
 PULSE = 5.0
 
@@ -45,9 +48,15 @@ class Line:
             self.mux.call(sent, request)
         else:
             self._unsent.append((sent, request))
-            loop = asyncio.get_running_loop()
-            loop.call_later(max(request.until - now(), 0.0), self._too_late, sent)
+            self._limit(sent, request.until - now())
             self.opening()
+
+    def _limit(self, sent: Slot, patience: float) -> None:
+        """Connecting is bounded; but a question may be worth less time than that."""
+        if patience < self._door.connect_timeout:
+            loop = asyncio.get_running_loop()
+            timer = loop.call_later(max(patience, 0.0), self._too_late, sent)
+            sent.add_done_callback(lambda _: timer.cancel())
 
     def _too_late(self, sent: Sent) -> None:
         """Connecting took longer than the question was worth: it will never be sent."""
@@ -108,6 +117,8 @@ class Line:
             self._opening.cancel()
             await asyncio.wait((self._opening,))
         self._fail(closed(self._door.label))
+        if self.mux is not None:
+            await self.mux.drained(now() + FAREWELL)
         if self.mux is not None:
             self.mux.abort("this client is closed")
 

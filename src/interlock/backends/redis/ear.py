@@ -70,6 +70,7 @@ class Ear:
         self._wire: EarWire | None = None
         self._leader: EarWakes | None = None
         self._places: set[EarWakes] = set()
+        self._parked: set[EarWakes] = set()
         self._asked: set[str] = set()
         self._confirmed: set[str] = set()
         self._refusal: StoreError | None = None
@@ -125,6 +126,7 @@ class Ear:
         """Wait for anything that concerns this place: lead if nobody does."""
         place.signal.clear()
         with self._mutex:
+            self._parked.add(place)
             if self._leader is None:
                 self._leader = place
         try:
@@ -138,12 +140,14 @@ class Ear:
             self._resign(place)
 
     def _resign(self, place: EarWakes) -> None:
+        """Stop waiting.  Whenever nobody leads, somebody who waits is told to: an heir may
+        have been woken itself, and gone without leading."""
         with self._mutex:
+            self._parked.discard(place)
             if self._leader is place:
                 self._leader = None
-                heir = next((each for each in self._places if each is not place), None)
-                if heir is not None:
-                    heir.signal.set()
+            if self._leader is None and self._parked:
+                next(iter(self._parked)).signal.set()
 
     def _lead(self, until: float) -> None:
         """Read whatever comes next, for everybody."""

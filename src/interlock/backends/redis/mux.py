@@ -66,6 +66,11 @@ class Mux(asyncio.Protocol):
         """Whether nobody waits for a reply."""
         return not self._slots
 
+    async def drained(self, until: float) -> None:
+        """Wait for the replies of what was sent, but not longer."""
+        if self._slots:
+            await asyncio.wait(list(self._slots), timeout=max(0.0, until - now()))
+
     # --- sending ---------------------------------------------------------------------------
 
     def call(self, slot: Slot, request: Call) -> None:

@@ -43,9 +43,11 @@ class Companions(NamedTuple):
 @lru_cache(maxsize=4096)
 def companions(name: str) -> Companions:
     """What belongs to a name; remembered, because each acquisition needs it twice."""
+    # A name with a brace is its own tag, and must not meet the same name without it.
+    tagged = ":tagged" if "{" in name else ""
     return Companions(
-        prefixed("interlock:queue", name),
-        prefixed("interlock:tomb", name) + ":",
+        prefixed(f"interlock:queue{tagged}", name),
+        prefixed(f"interlock:tomb{tagged}", name) + ":",
         prefixed("redisson_lock__channel", name),
     )
 

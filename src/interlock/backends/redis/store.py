@@ -32,7 +32,8 @@ TOMBSTONE_MS = ms(TOMBSTONE)
 
 
 class RedisLocks:
-    """Locks of one layout: see `stores.LockStore`.  Every operation is one round trip."""
+    """Locks of one layout: see `stores.LockStore`.  Every operation is one round trip,
+    but for `look`, which takes a second one to say who the holder is."""
 
     def __init__(self, kind: str, reentrant: bool, label: str) -> None:
         self.kind, self.reentrant, self.label = kind, reentrant, label

@@ -56,7 +56,13 @@ class Runner:
                 self._change.notify()
                 return
             self._running = True
-        threading.Thread(target=self._main, name="interlock-sqlite", daemon=True).start()
+        try:
+            threading.Thread(target=self._main, name="interlock-sqlite", daemon=True).start()
+        except BaseException:
+            with self._change:
+                self._running = False  # whoever comes next tries again
+                self._due.remove(errand)
+            raise
 
     def rest(self) -> None:
         """Let the thread end as soon as there is nothing to do; another call starts it again."""

@@ -25,6 +25,7 @@ CREATE TABLE tombs (
     owner TEXT PRIMARY KEY,
     until_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX tombs_by_end ON tombs (until_ms);
 
 -- Who is who.
 CREATE TABLE clients (

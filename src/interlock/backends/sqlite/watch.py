@@ -116,10 +116,15 @@ class Watch:
         with self._mutex:
             self._tasks.add(topic)
             if self._lookout is None:
-                self._lookout = threading.Thread(
+                lookout = threading.Thread(
                     target=self._look_out, name="interlock-lookout", daemon=True
                 )
-                self._lookout.start()
+                self._lookout = lookout
+                try:
+                    lookout.start()
+                except BaseException:
+                    self._lookout = None  # whoever comes next tries again
+                    raise
 
     def leave(self, topic: Topic) -> None:
         with self._mutex:
@@ -160,13 +165,14 @@ class Watch:
         return self._leader is seat
 
     def _resign(self, seat: Seat) -> None:
+        """Stop waiting.  Whenever nobody leads, somebody who waits is told to: an heir may
+        have been woken itself, and gone without leading."""
         with self._mutex:
             self._parked.discard(seat)
             if self._leader is seat:
                 self._leader = None
-                heir = next(iter(self._parked), None)
-                if heir is not None:
-                    heir.nudge()
+            if self._leader is None and self._parked:
+                next(iter(self._parked)).nudge()
 
     def _pause(self) -> float:
         places = len(self._places)

@@ -23,13 +23,6 @@ class Script:
     #: Takes as many keys and arguments as the caller likes.
     many: bool
 
-    def check(self, keys: tuple[object, ...], args: tuple[object, ...]) -> None:
-        """Compare a call with the header."""
-        if self.many:
-            return
-        if (len(keys), len(args)) != (len(self.keys), len(self.args)):
-            raise TypeError(f"{self.name} takes {self.keys} and {self.args}")
-
 
 @cache
 def script(name: str) -> Script:
