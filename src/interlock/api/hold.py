@@ -84,8 +84,9 @@ class BaseHold:
         self._stand(grant.asked, grant.until)
 
     def _stand(self, asked: float, until: float) -> None:
-        self.until = until = min(until, self.max_at)
-        self.lost_at = until - self._guard
+        self.until = min(until, self.max_at)
+        # At the ceiling the store still keeps others out, so there is no need to hurry.
+        self.lost_at = min(until - self._guard, self.max_at)
         due = asked + self.lease / 3
         self.renew_at = due if self.kept and due < self.max_at else NEVER
 

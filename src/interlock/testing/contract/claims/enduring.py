@@ -1,0 +1,117 @@
+"""What a client endures: many waiters at once, rude callbacks, and its own end."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from typing import Any
+
+import pytest
+
+from ....errors import LockLost, StoreUnavailable
+from ..terms import only
+from ..world import World
+
+
+@only(kinds=("lock",))
+async def test_every_waiter_of_one_client_is_woken_promptly(world: World) -> None:
+    names = [f"name {i}" for i in range(6)]
+    alice, theirs, ours = world.actor(), world.client(), world.client()
+    holds = [await alice.acquire(world.lock(theirs, name)) for name in names]
+    waiters = [world.actor() for _ in names]
+    coming = [
+        actor.start(world.lock(ours, name).acquire)
+        for actor, name in zip(waiters, names, strict=True)
+    ]
+    await world.until(lambda: world.told(ours).count("Parked") >= len(names))
+
+    began = time.monotonic()
+    for hold in holds:
+        await alice.release(hold)
+    await asyncio.gather(*coming)
+
+    assert time.monotonic() - began < 1.0  # a lost lead would cost a poll cap
+
+
+@only(kinds=("lock",))
+async def test_a_name_and_the_same_name_in_braces_do_not_meet(world: World) -> None:
+    alice, plain, _ = await world.held(name="a")
+    bob, tagged, _ = await world.held(name="{a}")
+    _, _, coming = await world.waiting(name="{a}")
+
+    await alice.release(plain)
+
+    assert await world.look("a") is None
+    assert not coming.done()
+    await bob.release(tagged)
+    assert not (await coming).lost
+
+
+@only(kinds=("lock",))
+async def test_a_callback_that_exits_does_not_end_the_keeping(world: World) -> None:
+    client = world.client()
+    alice = world.actor()
+    lost = await alice.acquire(world.lock(client, "lost", lease=0.3))
+    kept = await alice.acquire(world.lock(client, "kept", lease=0.6))
+    lost.on_lost(lambda _: sys.exit(1))
+
+    await world.revoke(lost)
+    await world.until(lambda: lost.lost)
+    until = kept.until
+
+    await world.until(lambda: kept.until > until + 0.6)
+    assert not kept.lost
+
+
+@only(kinds=("lock",))
+async def test_what_is_released_says_so(world: World) -> None:
+    alice, lock, hold = await world.held()
+
+    await alice.release(lock)
+
+    assert hold.lost
+    assert hold.expires_in == 0.0
+    with pytest.raises(LockLost, match="released"):
+        hold.ensure()
+
+
+@only(kinds=("lock",))
+async def test_nothing_is_kept_beyond_the_ceiling(world: World) -> None:
+    _, _, hold = await world.held(lease=3.0, max_hold=0.4)
+    told: list[Any] = []
+    hold.on_lost(told.append)
+    assert hold.expires_in <= 0.4
+
+    await world.until(lambda: bool(told))
+
+    assert hold.cause is not None
+    assert "not to be renewed" in hold.cause
+
+
+@only(kinds=("lock",))
+async def test_who_stands_behind_a_holder_gets_nothing_from_a_closed_client(
+    world: World,
+) -> None:
+    client = world.client()
+    alice, bob = world.actor(), world.actor()
+    lock = world.lock(client)
+    await alice.acquire(lock)
+    coming = bob.start(lock.acquire)
+    await world.until(lambda: world.standing(lock) == 1)
+
+    await world.close(client)
+
+    with pytest.raises(StoreUnavailable, match="closed"):
+        await coming
+    assert await world.look() is None
+
+
+async def test_a_callback_that_nobody_would_await_is_refused(world: World) -> None:
+    _, _, hold = await world.held()
+
+    async def callback(lost: Any) -> None:
+        raise AssertionError("never called")
+
+    with pytest.raises(TypeError, match="plain function"):
+        hold.on_lost(callback)
