@@ -68,6 +68,7 @@ def test_a_client_goes_on_after_a_loop_that_was_just_closed(url: str) -> None:
 def test_cancelling_the_keeper_tells_whoever_holds(url: str) -> None:
     async def main() -> None:
         async with aio.connect(url) as client:
+            hold = None
             with pytest.raises(LockLost, match="keeper"):
                 async with client.lock("name") as hold:
                     await asyncio.sleep(0.05)
@@ -75,6 +76,7 @@ def test_cancelling_the_keeper_tells_whoever_holds(url: str) -> None:
                         if task.get_name() == "interlock-keeper":
                             task.cancel()
                     await asyncio.sleep(5)
+            assert hold is not None
             assert hold.lost
 
     began = time.monotonic()

@@ -28,6 +28,7 @@ log = logging.getLogger("interlock.hold")
 #: Called once when a hold is lost, in the keeper's thread or task; it must be quick.
 OnLost: TypeAlias = Callable[[Any], object]
 
+RELEASED = "any longer: this hold was released before"
 FORKED = "this process is a fork of the holder, and holds nothing itself"
 
 
@@ -101,7 +102,7 @@ class BaseHold:
         if self._cause is not None:
             return self._cause
         if self.depth == 0:
-            return "it was released"
+            return None  # released, which is not lost
         if self._generation != self._client.generation:
             return FORKED
         if now() >= self.until:
@@ -116,10 +117,16 @@ class BaseHold:
     @property
     def expires_in(self) -> float:
         """Seconds for which the lease may still be trusted without another renewal."""
-        return 0.0 if self.lost else max(0.0, self.until - now())
+        over = self.depth == 0 or self.lost
+        return 0.0 if over else max(0.0, self.until - now())
 
     def ensure(self) -> None:
-        """Raise LockLost unless the lease stands at this very moment.  No round trip."""
+        """Raise LockLost unless the lease stands at this very moment.  No round trip.
+
+        Raises NotHeld when the hold was released.
+        """
+        if self.depth == 0 and self._cause is None:
+            raise NotHeld(self.name, self.owner, RELEASED)
         if (cause := self.loss) is not None:
             raise self.lost_error(cause)
 
@@ -175,7 +182,7 @@ class BaseHold:
         if self._generation != self._client.generation:
             raise NotHeld(self.name, self.owner, f"here: {FORKED}")
         if self.depth == 0:
-            raise NotHeld(self.name, self.owner, "any longer: this hold was released before")
+            raise NotHeld(self.name, self.owner, RELEASED)
         self.depth -= 1
         return self.depth == 0
 

@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from ..drive import arun, now, run
-from ..errors import StoreError
+from ..errors import InterlockError, StoreError
 from ..model import Holder
 from ..recipes.keep import Kept, Rota, keep
 from ..steps import Steps, Wakes, park
@@ -94,7 +94,7 @@ class BaseKeeper:
             return
         try:
             yield from store.withdraw(name, owner, until)
-        except StoreError as failure:
+        except InterlockError as failure:
             log.debug("could not release %r at the end: %s", name, failure)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ..errors import StoreError
+from ..errors import InterlockError, StoreError
 from ..steps import Steps, Wakes, park
 from ..stores import LockStore
 from .lock import Clock
@@ -275,7 +275,7 @@ def _pay(rota: Rota, owed: Owed, next_loss: float, clock: Clock) -> Steps[bool]:
             return False
         try:
             yield from owed.store.withdraw(owed.name, owed.owner, until)
-        except StoreError:
+        except InterlockError:
             return False
     rota.settle_debt(owed)
     return True

@@ -66,7 +66,8 @@ def test_waiting_and_waking_follow_the_prefix_rule(
     hold = world.do(world.connect(redis_url).lock(name).acquire)
     client = world.connect(redis_url)
     waiting = world.start(client.lock(name).acquire)
-    queue = f"interlock:queue:{NAMES[name]}"
+    # A name that is its own tag must not meet the same name without its braces.
+    queue = f"interlock:queue{':tagged' if '{' in name else ''}:{NAMES[name]}"
     eventually(lambda: peek.zcard(queue) == 1)
     assert litter(peek) == {name, queue}
     assert peek.pttl(queue) > 0

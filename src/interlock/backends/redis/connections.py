@@ -9,6 +9,10 @@ known.  The private attributes that this needs are named here and nowhere else.
 from __future__ import annotations
 
 import asyncio
+
+# Looking up a host imports this when it is first needed.  A fork in that very moment, by
+# another thread, would leave its import lock held for ever in the child.
+import encodings.idna  # noqa: F401
 import inspect
 import socket
 import ssl
