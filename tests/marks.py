@@ -9,8 +9,11 @@ import pytest
 #: Everything in here talks to a server.
 _SERVED = (Path(__file__).parent / "backends" / "redis",)
 
-#: Claims that must see leases kept for a while take their time.
-_PATIENT = ("interlock.testing.contract.claims.keeping",)
+#: Claims that must see leases kept, or run out, or somebody wait, take their time.
+_PATIENT = tuple(
+    f"interlock.testing.contract.claims.{topic}"
+    for topic in ("keeping", "losing", "waiting", "enduring")
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

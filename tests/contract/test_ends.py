@@ -13,6 +13,8 @@ import interlock
 from interlock import aio
 from interlock.errors import InterlockError, LockLost
 
+pytestmark = pytest.mark.slow
+
 BACKENDS = ("memory", "sqlite", "redis")
 
 

@@ -21,6 +21,7 @@ TEST_OF_A_USER = """
 """
 
 
+@pytest.mark.slow
 def test_a_user_gets_a_client_of_an_empty_store(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(TEST_OF_A_USER)
 
