@@ -84,3 +84,19 @@ def test_cancelling_the_keeper_tells_whoever_holds(url: str) -> None:
     began = time.monotonic()
     asyncio.run(main())
     assert time.monotonic() - began < 4
+
+
+def test_a_keeper_cancelled_before_its_first_turn_tells_whoever_holds(url: str) -> None:
+    async def main() -> bool:
+        async with aio.connect(url) as client:
+            told = asyncio.Event()
+            hold = await client.lock("name", lease=1.0).acquire()
+            hold.on_lost(lambda _: told.set())
+            for task in asyncio.all_tasks():
+                if task.get_name() == "interlock-keeper":
+                    task.cancel()
+            async with asyncio.timeout(5):
+                await told.wait()
+            return hold.lost
+
+    assert asyncio.run(main()) is True

@@ -26,6 +26,8 @@ log = logging.getLogger("interlock.keeper")
 #: Seconds that closing may spend on giving back what is still held.
 FAREWELL = 1.0
 
+CANCELLED = "its keeper was cancelled, as when the event loop is closing"
+
 #: Seconds of these for questions that are on their way when a client is closed.
 GRACE = 0.25
 
@@ -86,7 +88,7 @@ class BaseKeeper:
             if self.rota.closed:
                 hold.end("its client was closed")
             else:
-                hold.lose("its keeper was cancelled, as when the event loop is closing")
+                hold.lose(CANCELLED)
             yield from self._let_go(hold.store, hold.name, hold.owner, until)
 
     def _let_go(self, store: LockStore, name: str, owner: str, until: float) -> Steps[None]:
@@ -154,6 +156,14 @@ class AsyncKeeper(BaseKeeper):
 
         if not self.rota.closed:
             self._task = create_task(self._main(), name="interlock-keeper")
+            self._task.add_done_callback(self._gone)
+
+    def _gone(self, task: Task[None]) -> None:
+        """Cancelled even before its first turn: then only this is left to say so."""
+        self.rota.unattended()
+        for hold in self.rota.holds():
+            if self.rota.drop(hold):
+                hold.lose(CANCELLED)
 
     async def _main(self) -> None:
         try:
@@ -162,7 +172,6 @@ class AsyncKeeper(BaseKeeper):
         finally:
             # The loop is closing, or the client: nothing may stay behind.
             await self._farewell()
-            self.rota.unattended()
             self.link.hang_up()
 
     async def _round(self) -> None:
