@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -81,7 +82,7 @@ class BaseHold:
         book[key] = self
         self._cause: str | None = None
         self._ended = 0.0
-        self._callbacks: list[OnLost] | None = None
+        self._callbacks: list[OnLost] = []
         self._stand(grant.asked, grant.until)
 
     def _stand(self, asked: float, until: float) -> None:
@@ -134,12 +135,9 @@ class BaseHold:
         """Call `callback(hold)` once if the lock is lost; at once if it already is."""
         if inspect.iscoroutinefunction(callback):
             raise TypeError("on_lost takes a plain function: nobody would await this one")
+        self._callbacks.append(callback)
         if self._cause is not None:
-            callback(self)
-        elif self._callbacks is None:
-            self._callbacks = [callback]
-        else:
-            self._callbacks.append(callback)
+            self._call_back()  # lost before, or just now: each is called by one of us
 
     def lost_error(self, cause: str) -> LockLost:
         ended = self._ended if self._cause is not None else min(now(), self.until)
@@ -169,8 +167,13 @@ class BaseHold:
         self.end(cause)
         log.error("%s", self.lost_error(cause))
         self._client.tell(Lost(self.name, self.owner, self.token, cause))
-        for callback in self._callbacks or ():
-            self._client.guarded(callback, self)
+        self._call_back()
+
+    def _call_back(self) -> None:
+        """Call whoever wants to know, each once, whichever thread gets to it first."""
+        with suppress(IndexError):
+            while True:
+                self._client.guarded(self._callbacks.pop(0), self)
 
     def reenter(self) -> None:
         """Hold once more, in the same thread or task.  No round trip."""
