@@ -68,3 +68,14 @@ async def test_the_decorator_raises_or_skips_when_busy(world: World) -> None:
     with pytest.raises(AcquireTimeout):
         await world.actor().do(raising)
     assert ran == []
+
+
+async def test_a_generator_is_refused_because_its_body_runs_after_the_call(world: World) -> None:
+    def plain() -> Any:
+        yield
+
+    async def awaited() -> Any:
+        yield
+
+    with pytest.raises(ValueError, match="generator"):
+        world.client().locked("claim")(world.pick(plain, awaited))
