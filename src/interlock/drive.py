@@ -12,7 +12,7 @@ from functools import partial
 from types import GeneratorType
 from typing import Any, TypeVar
 
-from .steps import Call, Listen, Park, Reply, Request, Steps, Together
+from .steps import Call, Elsewhere, Listen, Park, Reply, Request, Steps, Together
 from .stores import AsyncLink, Link
 
 R = TypeVar("R")
@@ -60,6 +60,8 @@ def perform(request: Request, link: Link) -> Reply:
         return link.listen(request.topics)
     if type(request) is Together:
         return link.together(request.calls)
+    if type(request) is Elsewhere:
+        return request.run(request.steps)
     raise TypeError(f"not a request: {request!r}")
 
 
@@ -97,6 +99,8 @@ async def aperform(request: Request, link: AsyncLink) -> Reply:
         return await link.listen(request.topics)
     if type(request) is Together:
         return await link.together(request.calls)
+    if type(request) is Elsewhere:
+        return await request.run(request.steps)
     raise TypeError(f"not a request: {request!r}")
 
 

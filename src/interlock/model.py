@@ -30,8 +30,25 @@ TOMBSTONE = 60.0
 SHORTEST_LEASE, LONGEST_LEASE = 0.05, 30 * 86_400.0
 LONGEST_NAME = 65_536
 
+#: The most permits or counts: what every store and every client can count.
+MOST = 2**31 - 1
+
 #: What the keys of the stores' own records start with.
 RESERVED = "interlock:"
+
+#: What a name can be, and the digit that ends the numbers of its owners: by it a store that
+#: keeps nothing but owners (Redisson's layout) still knows what a name is in use as.
+MARKS = {
+    "lock": "1",
+    "mutex": "2",
+    "fair_lock": "3",
+    "fenced_lock": "4",
+    "read": "5",
+    "write": "6",
+    "semaphore": "7",
+    "leased_semaphore": "8",
+    "latch": "9",
+}
 
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -67,6 +84,8 @@ class Busy(NamedTuple):
     left: float | None
     #: The holder tells nobody when it releases (a foreign client): ask again soon.
     silent: bool = False
+    #: Among the holders is a client of another make, which wakes only those who listen to it.
+    foreign: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +97,13 @@ class Holder:
     pid: int = 0
     program: str = ""
     since: float | None = None
+    #: "read" or "write" where both exist.
+    mode: str = ""
+    #: The fencing token of its grant, where the store keeps it.
+    token: int | None = None
+    expires_in: float | None = None
+    #: How many permits it has.
+    weight: int = 1
 
     def __str__(self) -> str:
         if not self.host:
@@ -88,13 +114,27 @@ class Holder:
 
 @dataclass(frozen=True)
 class LockInfo:
-    """What a store knows of one lock: who holds it, how long still, how many wait."""
+    """What a store knows of one name: who holds it, how long still, how many wait.
+
+    `expires_in` is the nearest end of a lease; None where nothing ends by itself.
+    """
 
     name: str
     kind: str
     holders: tuple[Holder, ...]
     expires_in: float | None
+    #: How many wait, as far as the store knows.
     waiters: int = 0
+    #: Of a semaphore: how many permits there are, and how many are free now.
+    permits: int | None = None
+    available: int | None = None
+    #: Of a latch: how many are still to be counted down.
+    count: int | None = None
+
+    @property
+    def token(self) -> int | None:
+        """The newest fencing token among the holders, where the store keeps them."""
+        return max((each.token for each in self.holders if each.token is not None), default=None)
 
 
 def validity(asked: float, lease: float) -> float:
@@ -130,6 +170,24 @@ def checked_terms(lease: Seconds, renew: bool, max_hold: Seconds | None) -> Term
     if ceiling is not None and ceiling <= 0:
         raise UsageError(f"max_hold must be positive, not {max_hold!r}")
     return Terms(seconds, renew, ceiling, guard(seconds))
+
+
+def checked_count(argument: str, value: object, least: int = 1) -> int:
+    """A whole number of permits or counts; the error names the argument."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{argument} must be an int, not {type(value).__name__}")
+    if not least <= value <= MOST:
+        raise UsageError(f"{argument} must be between {least} and {MOST}, not {value!r}")
+    return value
+
+
+def permit_id(owner: str) -> bytes:
+    """The 16 bytes by which other clients know a permit: the client's, and its number.
+
+    Identities end in six bytes of zero, so that the client can be told from the permit.
+    """
+    identity, _, number = owner.rpartition(":")
+    return bytes.fromhex(identity.replace("-", ""))[:10] + int(number).to_bytes(6, "big")
 
 
 def guard(lease: float) -> float:

@@ -55,7 +55,14 @@ class Park(NamedTuple):
     until: float
 
 
-Request: TypeAlias = Call | Together | Listen | Park
+class Elsewhere(NamedTuple):
+    """Let another client run an algorithm of its own, on its own link."""
+
+    run: Callable[[Any], Any]
+    steps: Any
+
+
+Request: TypeAlias = Call | Together | Listen | Park | Elsewhere
 Reply: TypeAlias = Any
 Steps: TypeAlias = Generator[Request, Reply, R]
 
@@ -100,3 +107,9 @@ def park(wakes: Wakes | None, until: float) -> Steps[bool]:
     """Wait; True when woken.  With no wakes it is a pause.  No round trip."""
     woken: bool = yield Park(wakes, until)
     return woken
+
+
+def elsewhere(run: Callable[[Steps[R]], Any], steps: Steps[R]) -> Steps[R]:
+    """Let another client run `steps`; `run` is how it does.  As many round trips as they take."""
+    result: R = yield Elsewhere(run, steps)
+    return result

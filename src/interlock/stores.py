@@ -15,15 +15,23 @@ from .steps import Call, Reply, Steps, Wakes
 
 
 class LockStore(Protocol):
-    """One kind of exclusive lock in one store.
+    """One kind of lock in one store: of one owner at a time, or shared by several.
 
     Every operation is atomic and safe to repeat for the same owner.  `until` bounds how
     long its answer is worth waiting for.
     """
 
     kind: str
+    #: The digit that ends the numbers of its owners: see `model.MARKS`.
+    mark: str
     #: Whether the thread or task that holds it may take it again.
     reentrant: bool
+    #: Whether several owners may hold it at the same time.
+    shared: bool
+
+    def waiting(self, timeout: float) -> LockStore:
+        """The same, for an acquisition that will wait so long; most stores do not care."""
+        ...
 
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
@@ -35,8 +43,12 @@ class LockStore(Protocol):
         """Give it back and wake the next; False when `owner` did not hold it."""
         ...
 
-    def withdraw(self, name: str, owner: str, until: float) -> Steps[bool]:
+    def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
         """Remove every trace of `owner`, refuse it from now on; True when it held."""
+        ...
+
+    def why(self, name: str, owner: str, until: float) -> Steps[str]:
+        """The reason for which `owner` was withdrawn, if there is one."""
         ...
 
     def renew(
@@ -49,7 +61,7 @@ class LockStore(Protocol):
         ...
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        """Tell who holds it; None when it is free."""
+        """Tell who holds it; None when nobody does and nothing else is known of it."""
         ...
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
@@ -57,11 +69,47 @@ class LockStore(Protocol):
         ...
 
 
+class RwStore(LockStore, Protocol):
+    """One mode of a read/write lock; only `attempt` and `mark` differ between the two."""
+
+    def downgrade(self, name: str, owner: str, lease: float, until: float) -> Steps[bool]:
+        """Make a writer a reader and let others read; False when `owner` held nothing."""
+        ...
+
+
+class PermitStore(LockStore, Protocol):
+    """One kind of semaphore; an attempt takes as many permits as the store was made for."""
+
+    def set_permits(self, name: str, permits: int, until: float) -> Steps[None]:
+        """From now on there are so many permits, whoever holds some of them."""
+        ...
+
+
+class LatchStore(LockStore, Protocol):
+    """Latches: an attempt is granted once the count is down, and nobody holds anything."""
+
+    def set_count(self, name: str, count: int, until: float) -> Steps[bool]:
+        """Begin to count; False when it is counting already."""
+        ...
+
+    def count_down(self, name: str, owner: str, until: float) -> Steps[int]:
+        """Count once for each `owner`, however often it is said; answers what is left."""
+        ...
+
+
 class Directory(Protocol):
-    """Where a process says who it is, so that others can tell who holds a lock."""
+    """Who is who, and what is what."""
 
     def introduce(self, holder: Holder, until: float) -> Steps[float]:
         """Describe this process; answers in how many seconds to say it again."""
+        ...
+
+    def kind_of(self, name: str, until: float) -> Steps[str | None]:
+        """As what a name is in use; None when it is not, or not as anything of ours."""
+        ...
+
+    def names(self, until: float) -> Steps[Sequence[tuple[str, str]]]:
+        """What is in use, and as what; the cost grows with the size of the store."""
         ...
 
 
@@ -115,6 +163,24 @@ class Backend(Protocol):
     def locks(self) -> LockStore: ...
     @property
     def mutexes(self) -> LockStore: ...
+    @property
+    def fair_locks(self) -> LockStore: ...
+    @property
+    def fenced_locks(self) -> LockStore: ...
+    @property
+    def readers(self) -> RwStore: ...
+    @property
+    def writers(self) -> RwStore: ...
+    @property
+    def latches(self) -> LatchStore: ...
+    def semaphores(self, permits: int | None, weight: int) -> PermitStore:
+        """Semaphores whose acquisitions take `weight` permits; the same for the same terms."""
+        ...
+
+    def leased_semaphores(self, permits: int | None) -> PermitStore:
+        """Semaphores whose permits have ids; the same for the same terms."""
+        ...
+
     @property
     def directory(self) -> Directory: ...
     def link(self) -> Link: ...

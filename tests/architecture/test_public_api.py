@@ -22,7 +22,8 @@ SNAPSHOT = Path(__file__).with_name("public_api.txt")
 INTERNAL = {
     *("after_fork", "give", "guarded", "leave", "owe", "run", "take", "tell"),
     *("end", "enter_block", "leave_block", "forget", "inherited", "leaves", "lose", "lost_error"),
-    *("reenter", "renewed", "unconfirmed", "cause"),
+    *("reenter", "renewed", "unconfirmed", "cause", "read_on", "downgraded", "turns"),
+    *("client", "key", "store", "terms", "hold_class", "bundle_class", "pass_latch", "tick", "turn"),
 }
 
 

@@ -9,11 +9,17 @@ from typing import Any
 
 import pytest
 
+from interlock.api.bundle import AsyncBundle, Bundle
 from interlock.api.client import AsyncClient, Client
 from interlock.api.connect import aconnect, connect
 from interlock.api.hold import AsyncHold, Hold
 from interlock.api.keeper import AsyncKeeper, Keeper
+from interlock.api.latch import AsyncLatch, Latch
 from interlock.api.lock import AsyncAttempt, AsyncLock, Attempt, Lock
+from interlock.api.rwlock import AsyncRwLock, AsyncRwSide, RwLock, RwSide
+from interlock.api.semaphore import AsyncSemaphore, Semaphore
+from interlock.api.several import AsyncSeveral, Several
+from interlock.api.shares import AsyncPermit, AsyncRwHold, Permit, RwHold
 
 from .test_public_api import is_promised
 
@@ -22,6 +28,14 @@ TWINS: list[tuple[type, type]] = [
     (Hold, AsyncHold),
     (Client, AsyncClient),
     (Attempt, AsyncAttempt),
+    (RwLock, AsyncRwLock),
+    (RwSide, AsyncRwSide),
+    (RwHold, AsyncRwHold),
+    (Semaphore, AsyncSemaphore),
+    (Permit, AsyncPermit),
+    (Latch, AsyncLatch),
+    (Several, AsyncSeveral),
+    (Bundle, AsyncBundle),
 ]
 
 SPELLINGS = {"__aenter__": "__enter__", "__aexit__": "__exit__"}

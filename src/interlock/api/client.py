@@ -1,4 +1,4 @@
-"""The client, as users meet it: it makes locks."""
+"""The client, as users meet it: it makes locks, and looks at them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Literal, ParamSpec, TypeVar
 
 from ..model import (
+    LockInfo,
     Seconds,
     Terms,
     checked_name,
@@ -13,50 +14,25 @@ from ..model import (
     checked_timeout,
     spelled,
 )
+from . import looking
 from .decorate import locked_async, locked_sync
+from .latch import AsyncLatch, Latch
 from .lock import AsyncLock, Lock
+from .maker import Maker
+from .rwlock import AsyncRwLock, RwLock
+from .semaphore import AsyncSemaphore, Semaphore
+from .several import AsyncSeveral, Several, aall_of, all_of
 from .worlds import AsyncSession, Session
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Client(Session):
+class Client(Session, Maker[Lock, RwLock, Semaphore, Latch, Several]):
     """A client for threads: make one for each process and store, and share it."""
 
-    def lock(
-        self,
-        name: str,
-        *,
-        lease: Seconds = 30.0,
-        renew: bool = True,
-        max_hold: Seconds | None = None,
-        timeout: Seconds | None = None,
-    ) -> Lock:
-        """A reentrant lock; on Redis it is Redisson's RLock.
-
-        The lease is kept while the process lives (`renew`), at most for `max_hold` seconds;
-        `timeout` is how long an acquire waits, None for ever, 0 for one try.
-        """
-        terms = checked_terms(lease, renew, max_hold)
-        return Lock(self, self.backend.locks, checked_name(name), terms, timeout)
-
-    def mutex(
-        self,
-        name: str,
-        *,
-        lease: Seconds = 30.0,
-        renew: bool = True,
-        max_hold: Seconds | None = None,
-        timeout: Seconds | None = None,
-    ) -> Lock:
-        """A lock that is not reentrant; on Redis the plain SET NX PX of many libraries.
-
-        The lease is kept while the process lives (`renew`), at most for `max_hold` seconds;
-        `timeout` is how long an acquire waits, None for ever, 0 for one try.
-        """
-        terms = checked_terms(lease, renew, max_hold)
-        return Lock(self, self.backend.mutexes, checked_name(name), terms, timeout)
+    _lock_class, _rwlock_class, _semaphore_class = Lock, RwLock, Semaphore
+    _latch_class, _all_of = Latch, staticmethod(all_of)
 
     def locked(
         self,
@@ -77,8 +53,29 @@ class Client(Session):
         terms, wait = _spelled_terms(lease, renew, max_hold, timeout)
         return locked_sync(self._lock_for(terms, wait), name, on_busy)
 
-    def _lock_for(self, terms: Terms, timeout: Seconds | None) -> Callable[[str], Lock]:
-        return lambda name: Lock(self, self.backend.locks, checked_name(name), terms, timeout)
+    def inspect(self, name: str) -> LockInfo | None:
+        """What a name is in use as, who holds it, and how many wait; None when it is not.
+
+        Cost: at most three round trips.
+        """
+        return self.run(looking.inspect(self.backend, checked_name(name)))
+
+    def locks(self, pattern: str = "*") -> list[LockInfo]:
+        """Everything that is in use and whose name matches, as in a shell: `orders:*`.
+
+        Cost: two round trips for each; and on Redis a walk over all keys of the database.
+        """
+        return self.run(looking.locks(self.backend, pattern))
+
+    def revoke(self, name: str, reason: str = "") -> LockInfo | None:
+        """End every lease of a name, whoever has it; answers what was ended, None if nothing.
+
+        The holders learn of it, and of the reason, when they next renew; until then they may
+        go on, so what they write must be fenced.  A latch is opened.  Permits that other
+        clients than ours hold without a name cannot be told apart, and stay.
+        Cost: what `inspect` costs, and one round trip for each holder.
+        """
+        return self.run(looking.revoke(self, checked_name(name), reason))
 
     def __enter__(self) -> Client:
         return self
@@ -87,42 +84,13 @@ class Client(Session):
         self.close()
 
 
-class AsyncClient(AsyncSession):
+class AsyncClient(
+    AsyncSession, Maker[AsyncLock, AsyncRwLock, AsyncSemaphore, AsyncLatch, AsyncSeveral]
+):
     """A client for tasks: make one for each event loop and store, and share it."""
 
-    def lock(
-        self,
-        name: str,
-        *,
-        lease: Seconds = 30.0,
-        renew: bool = True,
-        max_hold: Seconds | None = None,
-        timeout: Seconds | None = None,
-    ) -> AsyncLock:
-        """A reentrant lock; on Redis it is Redisson's RLock.
-
-        The lease is kept while the process lives (`renew`), at most for `max_hold` seconds;
-        `timeout` is how long an acquire waits, None for ever, 0 for one try.
-        """
-        terms = checked_terms(lease, renew, max_hold)
-        return AsyncLock(self, self.backend.locks, checked_name(name), terms, timeout)
-
-    def mutex(
-        self,
-        name: str,
-        *,
-        lease: Seconds = 30.0,
-        renew: bool = True,
-        max_hold: Seconds | None = None,
-        timeout: Seconds | None = None,
-    ) -> AsyncLock:
-        """A lock that is not reentrant; on Redis the plain SET NX PX of many libraries.
-
-        The lease is kept while the process lives (`renew`), at most for `max_hold` seconds;
-        `timeout` is how long an acquire waits, None for ever, 0 for one try.
-        """
-        terms = checked_terms(lease, renew, max_hold)
-        return AsyncLock(self, self.backend.mutexes, checked_name(name), terms, timeout)
+    _lock_class, _rwlock_class, _semaphore_class = AsyncLock, AsyncRwLock, AsyncSemaphore
+    _latch_class, _all_of = AsyncLatch, staticmethod(aall_of)
 
     def locked(
         self,
@@ -143,8 +111,29 @@ class AsyncClient(AsyncSession):
         terms, wait = _spelled_terms(lease, renew, max_hold, timeout)
         return locked_async(self._lock_for(terms, wait), name, on_busy)
 
-    def _lock_for(self, terms: Terms, timeout: Seconds | None) -> Callable[[str], AsyncLock]:
-        return lambda name: AsyncLock(self, self.backend.locks, checked_name(name), terms, timeout)
+    async def inspect(self, name: str) -> LockInfo | None:
+        """What a name is in use as, who holds it, and how many wait; None when it is not.
+
+        Cost: at most three round trips.
+        """
+        return await self.run(looking.inspect(self.backend, checked_name(name)))
+
+    async def locks(self, pattern: str = "*") -> list[LockInfo]:
+        """Everything that is in use and whose name matches, as in a shell: `orders:*`.
+
+        Cost: two round trips for each; and on Redis a walk over all keys of the database.
+        """
+        return await self.run(looking.locks(self.backend, pattern))
+
+    async def revoke(self, name: str, reason: str = "") -> LockInfo | None:
+        """End every lease of a name, whoever has it; answers what was ended, None if nothing.
+
+        The holders learn of it, and of the reason, when they next renew; until then they may
+        go on, so what they write must be fenced.  A latch is opened.  Permits that other
+        clients than ours hold without a name cannot be told apart, and stay.
+        Cost: what `inspect` costs, and one round trip for each holder.
+        """
+        return await self.run(looking.revoke(self, checked_name(name), reason))
 
     async def __aenter__(self) -> AsyncClient:
         return self

@@ -16,11 +16,10 @@ from ..model import Grant, Terms, validity
 from ..recipes.keep import NEVER
 from ..steps import Steps, nothing
 from ..stores import LockStore
+from .body import Body
 from .lines import Key
 
 if TYPE_CHECKING:
-    from asyncio import Task
-
     from .session import BaseSession
     from .worlds import AsyncSession, Session
 
@@ -59,12 +58,15 @@ class BaseHold:
         "renew_at",
         "store",
         "token",
+        "turned",
         "until",
+        "writes",
+        "writing",
     )
 
     def __init__(
         self,
-        client: BaseSession[Any],
+        client: BaseSession,
         store: LockStore,
         key: Key,
         grant: Grant,
@@ -175,12 +177,15 @@ class BaseHold:
             while True:
                 self._client.guarded(self._callbacks.pop(0), self)
 
-    def reenter(self) -> None:
+    def reenter(self, store: LockStore) -> None:
         """Hold once more, in the same thread or task.  No round trip."""
         self.ensure()
         self.depth += 1
 
-    def leaves(self) -> bool:
+    #: Whether the store must be told that we only read from now on.
+    turns = False
+
+    def leaves(self, store: LockStore | None = None) -> bool:
         """Count one release; True when it is the last."""
         if self._generation != self._client.generation:
             raise NotHeld(self.name, self.owner, f"here: {FORKED}")
@@ -199,6 +204,14 @@ class BaseHold:
                 self._book[self.key] = self.outer
         elif top is not None and top.outer is self:
             top.outer = self.outer
+
+    def read_on(self) -> None:
+        """Count as a reader from now on."""
+        raise NotImplementedError
+
+    def downgraded(self, until: float) -> Steps[bool]:
+        """Tell the store that we only read from now on."""
+        raise NotImplementedError
 
     def enter_block(self) -> None:
         """A block begins that relies on this hold."""
@@ -256,14 +269,12 @@ class Hold(BaseHold):
 class AsyncHold(BaseHold):
     """A lock held by a task."""
 
-    __slots__ = ("_blocks", "_cancelled", "_task")
+    __slots__ = ("_body",)
     _client: AsyncSession
 
     def __init__(self, *facts: Any) -> None:
         super().__init__(*facts)
-        self._task: Task[Any] | None = None
-        self._blocks: list[int] = []
-        self._cancelled = False
+        self._body: Body | None = None
 
     async def release(self) -> None:
         """Give the lock back; the last of several releases talks to the store.
@@ -287,25 +298,18 @@ class AsyncHold(BaseHold):
 
     def enter_block(self) -> None:
         """From now on a loss cancels the running task."""
-        self._task = self._client.books.current_task()
-        assert self._task is not None
-        self._blocks.append(self._task.cancelling())
+        task = self._client.books.current_task()
+        if self._body is None:
+            self._body = Body()
+        self._body.enter(task)
 
     def lose(self, cause: str) -> None:
         """The lease is over: tell everybody, and cancel the block that relies on it."""
         super().lose(cause)
-        if self._blocks and self._task is not None and not self._task.done():
-            self._cancelled = True
-            self._task.cancel(f"lock {self.name!r} was lost")
+        if self._body is not None:
+            self._body.strike(f"lock {self.name!r} was lost")
 
     def leave_block(self, error: BaseException | None) -> LockLost | None:
         """A block ends; LockLost if the cancellation that ends it is the one of `lose`."""
-        cancelling = self._blocks.pop()
-        if not self._cancelled or self._task is None:
-            return None
-        self._cancelled = False
-        from asyncio import CancelledError
-
-        if self._task.uncancel() > cancelling or not isinstance(error, CancelledError):
-            return None
-        return self.lost_error(self._cause or "lost")
+        struck = self._body is not None and self._body.left(error)
+        return self.lost_error(self._cause or "lost") if struck else None

@@ -10,8 +10,11 @@ from ..model import Holder
 
 
 def new_identity() -> str:
-    """A random UUID of version 8: Java's are of version 4, so the two never mix."""
-    bits = bytearray(os.urandom(16))
+    """A UUID of version 8 and 74 random bits: Java's are of version 4, so the two never mix.
+
+    Its last six bytes are left to the numbers of permits: see `model.permit_id`.
+    """
+    bits = bytearray(os.urandom(10) + bytes(6))
     bits[6] = 0x80 | bits[6] & 0x0F
     bits[8] = 0x80 | bits[8] & 0x3F
     text = bits.hex()

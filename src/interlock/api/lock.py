@@ -1,4 +1,4 @@
-"""The lock and the mutex: two faces over one description and the same steps."""
+"""Locks, of whatever kind: two faces over one description and the same steps."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ from .session import BaseSession
 from .worlds import AsyncSession, Session
 
 H = TypeVar("H", bound=BaseHold)
+T = TypeVar("T")
+HoldT = TypeVar("HoldT", bound=Hold)
+AsyncHoldT = TypeVar("AsyncHoldT", bound=AsyncHold)
 
 
 class _Own:
@@ -32,33 +35,33 @@ OWN: Final = _Own()
 class BaseLock(Generic[H]):
     """A description of a lock and the client to ask; it has no state of its own."""
 
-    __slots__ = ("_key", "_timeout", "client", "store", "terms")
+    __slots__ = ("_timeout", "client", "key", "store", "terms")
+    hold_class: type[H]
 
     def __init__(
         self,
-        client: BaseSession[H],
+        client: BaseSession,
         store: LockStore,
         name: str,
         terms: Terms,
         timeout: Seconds | None,
     ) -> None:
         self.client, self.store, self.terms = client, store, terms
-        self._key = (store.kind, name)
+        self.key = (store.kind, name)
         self._timeout = checked_timeout(timeout)
 
     @property
     def name(self) -> str:
         """What the user calls this lock."""
-        return self._key[1]
+        return self.key[1]
 
     def _enter(self) -> Steps[H]:
-        wait = self._timeout
-        return self.client.take(self.store, self._key, self.terms, wait, block=True)
+        return self.client.take(self, self._timeout, block=True)
 
     def _leave(self, error: BaseException | None) -> Steps[None]:
         """Leave a block; a forked child passes through its parent's without a trace."""
         hold = self._held()
-        return nothing() if hold is None else self.client.leave(hold, error)
+        return nothing() if hold is None else self.client.leave(hold, error, self.store)
 
     def _acquire(self, blocking: bool, timeout: Seconds | _Own | None) -> Steps[H | None]:
         if not blocking:
@@ -66,13 +69,11 @@ class BaseLock(Generic[H]):
                 raise UsageError("a try does not wait, so it takes no timeout")
             return (yield from self._try())
         wait = self._timeout if isinstance(timeout, _Own) else checked_timeout(timeout)
-        return (yield from self.client.take(self.store, self._key, self.terms, wait))
+        return (yield from self.client.take(self, wait))
 
     def _try(self) -> Steps[H | None]:
         try:
-            return (
-                yield from self.client.take(self.store, self._key, self.terms, 0.0, trial=True)
-            )
+            return (yield from self.client.take(self, 0.0, trial=True))
         except AcquireTimeout:
             return None
 
@@ -82,8 +83,8 @@ class BaseLock(Generic[H]):
 
     def _held(self) -> H | None:
         """The hold of the running thread or task; None in a fork that never took it."""
-        hold: H | None = self.client.books.mine.get(self._key)
-        if hold is None and self._key not in self.client.inherited:
+        hold: H | None = self.client.books.mine.get(self.key)
+        if hold is None and self.key not in self.client.inherited:
             raise NotHeld(self.name)
         return hold
 
@@ -96,7 +97,7 @@ class BaseLock(Generic[H]):
     def __repr__(self) -> str:
         hold = None
         try:
-            hold = self.client.books.mine.get(self._key)
+            hold = self.client.books.mine.get(self.key)
         except RuntimeError:
             pass  # outside of any task nobody holds anything
         state = f" {hold!r}" if hold is not None else ""
@@ -104,8 +105,8 @@ class BaseLock(Generic[H]):
         return f"<{type(self).__name__} {self.store.kind} {self.name!r} on {store}{state}>"
 
 
-class Lock(BaseLock[Hold]):
-    """A lock for threads.  One object may be shared by all of them."""
+class Face(BaseLock[HoldT]):
+    """What can be taken by threads.  One object may be shared by all of them."""
 
     __slots__ = ()
     client: Session
@@ -113,10 +114,10 @@ class Lock(BaseLock[Hold]):
     @overload
     def acquire(
         self, blocking: Literal[True] = True, timeout: Seconds | _Own | None = OWN
-    ) -> Hold: ...
+    ) -> HoldT: ...
     @overload
-    def acquire(self, blocking: bool, timeout: Seconds | _Own | None = OWN) -> Hold | None: ...
-    def acquire(self, blocking: bool = True, timeout: Seconds | _Own | None = OWN) -> Hold | None:
+    def acquire(self, blocking: bool, timeout: Seconds | _Own | None = OWN) -> HoldT | None: ...
+    def acquire(self, blocking: bool = True, timeout: Seconds | _Own | None = OWN) -> HoldT | None:
         """Take the lock and return its hold; None only when not blocking and busy.
 
         Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit).
@@ -126,7 +127,7 @@ class Lock(BaseLock[Hold]):
         """
         return self.client.run(self._acquire(blocking, timeout))
 
-    def attempt(self) -> Attempt:
+    def attempt(self) -> Attempt[HoldT]:
         """Try once, as a context manager: `with lock.attempt() as hold`, None when busy.
 
         Cost: one round trip, and one more to release.
@@ -139,13 +140,13 @@ class Lock(BaseLock[Hold]):
         Raises NotHeld when it holds nothing, LockLost when the lease had ended before.
         Cost: one round trip.
         """
-        self.client.run(self.client.give(self._mine()))
+        self.client.run(self.client.give(self._mine(), self.store))
 
     def locked(self) -> bool:
         """Whether anybody holds it right now.  Cost: at most two round trips."""
         return self.client.run(self._locked())
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> HoldT:
         return self.client.run(self._enter())
 
     def __exit__(
@@ -157,8 +158,8 @@ class Lock(BaseLock[Hold]):
         self.client.run(self._leave(error))
 
 
-class AsyncLock(BaseLock[AsyncHold]):
-    """A lock for tasks.  One object may be shared by all of them."""
+class AsyncFace(BaseLock[AsyncHoldT]):
+    """What can be taken by tasks.  One object may be shared by all of them."""
 
     __slots__ = ()
     client: AsyncSession
@@ -166,14 +167,14 @@ class AsyncLock(BaseLock[AsyncHold]):
     @overload
     async def acquire(
         self, blocking: Literal[True] = True, timeout: Seconds | _Own | None = OWN
-    ) -> AsyncHold: ...
+    ) -> AsyncHoldT: ...
     @overload
     async def acquire(
         self, blocking: bool, timeout: Seconds | _Own | None = OWN
-    ) -> AsyncHold | None: ...
+    ) -> AsyncHoldT | None: ...
     async def acquire(
         self, blocking: bool = True, timeout: Seconds | _Own | None = OWN
-    ) -> AsyncHold | None:
+    ) -> AsyncHoldT | None:
         """Take the lock and return its hold; None only when not blocking and busy.
 
         Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit).
@@ -183,7 +184,7 @@ class AsyncLock(BaseLock[AsyncHold]):
         """
         return await self.client.run(self._acquire(blocking, timeout))
 
-    def attempt(self) -> AsyncAttempt:
+    def attempt(self) -> AsyncAttempt[AsyncHoldT]:
         """Try once, as a context manager: `with lock.attempt() as hold`, None when busy.
 
         Cost: one round trip, and one more to release.
@@ -196,13 +197,13 @@ class AsyncLock(BaseLock[AsyncHold]):
         Raises NotHeld when it holds nothing, LockLost when the lease had ended before.
         Cost: one round trip.
         """
-        await self.client.run(self.client.give(self._mine()))
+        await self.client.run(self.client.give(self._mine(), self.store))
 
     async def locked(self) -> bool:
         """Whether anybody holds it right now.  Cost: at most two round trips."""
         return await self.client.run(self._locked())
 
-    def __aenter__(self) -> Awaitable[AsyncHold]:
+    def __aenter__(self) -> Awaitable[AsyncHoldT]:
         return self.client.run(self._enter())
 
     def __aexit__(
@@ -214,39 +215,55 @@ class AsyncLock(BaseLock[AsyncHold]):
         return self.client.run(self._leave(error))
 
 
-class Attempt:
+class Attempt(Generic[T]):
     """One try at a lock, for a `with` statement."""
 
     __slots__ = ("_hold", "_lock")
 
-    def __init__(self, lock: Lock) -> None:
+    def __init__(self, lock: Any) -> None:
         self._lock = lock
-        self._hold: Hold | None = None
+        self._hold: Any = None
 
-    def __enter__(self) -> Hold | None:
+    def __enter__(self) -> T | None:
         self._hold = self._lock.acquire(blocking=False)
-        return self._hold
+        hold: T | None = self._hold
+        return hold
 
     def __exit__(self, *exit: Any) -> None:
         if self._hold is not None:
             self._hold.__exit__(*exit)
 
 
-class AsyncAttempt:
+class AsyncAttempt(Generic[T]):
     """One try at a lock, for an `async with` statement."""
 
     __slots__ = ("_hold", "_lock")
 
-    def __init__(self, lock: AsyncLock) -> None:
+    def __init__(self, lock: Any) -> None:
         self._lock = lock
-        self._hold: AsyncHold | None = None
+        self._hold: Any = None
 
-    async def __aenter__(self) -> AsyncHold | None:
+    async def __aenter__(self) -> T | None:
         self._hold = await self._lock.acquire(blocking=False)
         if self._hold is not None:
             self._hold.enter_block()
-        return self._hold
+        hold: T | None = self._hold
+        return hold
 
     async def __aexit__(self, *exit: Any) -> None:
         if self._hold is not None:
             await self._hold.__aexit__(*exit)
+
+
+class Lock(Face[Hold]):
+    """A lock for threads.  One object may be shared by all of them."""
+
+    __slots__ = ()
+    hold_class = Hold
+
+
+class AsyncLock(AsyncFace[AsyncHold]):
+    """A lock for tasks.  One object may be shared by all of them."""
+
+    __slots__ = ()
+    hold_class = AsyncHold

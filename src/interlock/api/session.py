@@ -13,10 +13,11 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from ..drive import now
 from ..errors import (
+    AcquireTimeout,
     LockLost,
     NotHeld,
     OutcomeUnknown,
@@ -34,11 +35,12 @@ from ..events import (
     Troubled,
     Withdrawn,
 )
-from ..model import Terms
-from ..recipes.keep import Owed, Rota
+from ..model import LONGEST_LEASE, Terms
+from ..recipes.keep import BY_ANSWER, Owed, Rota
+from ..recipes.latch import count_down
 from ..recipes.lock import WITHDRAWAL, Seeking, acquire, give_up, release
 from ..steps import Steps
-from ..stores import Backend, LockStore
+from ..stores import Backend, LatchStore, LockStore
 from .books import Book
 from .hold import BaseHold
 from .identity import new_identity
@@ -47,6 +49,7 @@ from .lines import Key, Lines, stand
 log = logging.getLogger("interlock.lock")
 
 H = TypeVar("H", bound=BaseHold)
+H_co = TypeVar("H_co", bound=BaseHold, covariant=True)
 R = TypeVar("R")
 
 #: Multiples of it are spread evenly over [0, 1), whatever part of them is used: jitter that
@@ -59,17 +62,32 @@ CROWDED = 10_000
 #: Seconds for which a release may wait for the store's answer.
 RELEASE = 5.0
 
-_sessions: weakref.WeakSet[BaseSession[Any]] = weakref.WeakSet()
+_sessions: weakref.WeakSet[BaseSession] = weakref.WeakSet()
+
+#: What a wait for a latch is told it holds: nothing, for ever.
+AFTERWARDS = Terms(lease=LONGEST_LEASE, renew=False)
 
 
-class BaseSession(Generic[H]):
+class Sought(Protocol[H_co]):
+    """What somebody wants: a name of some kind, and on which terms."""
+
+    @property
+    def store(self) -> LockStore: ...
+    @property
+    def key(self) -> Key: ...
+    @property
+    def terms(self) -> Terms: ...
+    @property
+    def hold_class(self) -> type[H_co]: ...
+
+
+class BaseSession:
     """What both worlds share."""
 
     # Each world has its own kind of these.
     books: Any
     keeper: Any
     link: Any
-    hold_class: type[H]
 
     def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
         self.backend, self.observer = backend, observer
@@ -89,25 +107,24 @@ class BaseSession(Generic[H]):
         # Reentrant, as every mutex here: a signal handler may want a lock as well.
         self.rota = Rota(threading.RLock())
 
+    def run(self, steps: Steps[Any]) -> Any:
+        """Drive an algorithm, in the manner of one world."""
+        raise NotImplementedError
+
     # --- the steps of an acquisition ---------------------------------------------------
 
     def take(
-        self,
-        store: LockStore,
-        key: Key,
-        terms: Terms,
-        timeout: float,
-        trial: bool = False,
-        block: bool = False,
+        self, sought: Sought[H], timeout: float, trial: bool = False, block: bool = False
     ) -> Steps[H]:
         """Take a lock for the running thread or task, perhaps for a block of its own."""
+        store, key, terms = sought.store, sought.key, sought.terms
         book: Book[H] = self.books.mine
         if store.reentrant and (held := book.get(key)) is not None:
-            held.reenter()
+            held.reenter(store)
             if block:
                 held.enter_block()
             return held
-        seeking = self._seek(store, key[1], terms, timeout, trial)
+        seeking = self._seek(store.waiting(timeout), key[1], terms, timeout, trial)
         grant = None
         try:
             if not self.lines.enter(key, seeking.owner):
@@ -116,7 +133,7 @@ class BaseSession(Generic[H]):
                 raise closed(self.backend.label)
             seeking.crowded = key in self.crowded and not seeking.expired
             grant = yield from acquire(seeking)
-            hold = self.hold_class(self, store, key, grant, terms, book)
+            hold = sought.hold_class(self, store, key, grant, terms, book)
             if block:
                 hold.enter_block()
             return self._enter(hold, seeking)
@@ -144,7 +161,7 @@ class BaseSession(Generic[H]):
         return Seeking(
             store,
             name,
-            f"{self.identity}:{number}",
+            f"{self.identity}:{number}{store.mark}",
             terms.lease,
             began,
             began + timeout,
@@ -156,6 +173,8 @@ class BaseSession(Generic[H]):
 
     def _enter(self, hold: H, seeking: Seeking) -> H:
         self.keeper.watch(hold)
+        if hold.store.shared:
+            self.lines.leave(hold.key, hold.owner)  # the next one may find room as well
         if seeking.parked or seeking.crowded:
             self._remember(hold.key, seeking.parked)
         if self.observer is not None:
@@ -170,11 +189,16 @@ class BaseSession(Generic[H]):
         elif len(self.crowded) < CROWDED:
             self.crowded.add(key)
 
-    def give(self, hold: BaseHold) -> Steps[None]:
-        """Count one release of a hold; the last one talks to the store."""
+    def give(self, hold: BaseHold, store: LockStore | None = None) -> Steps[None]:
+        """Count one release of a hold; the last one talks to the store.
+
+        `store` is told by a lock that is released: it may be one mode of two.
+        """
         try:
-            if not hold.leaves():
+            if not hold.leaves(store):
                 hold.ensure()
+                if hold.turns:
+                    yield from self.turn(hold)
                 return
             hold.forget()
             standing = self.rota.drop(hold)
@@ -211,16 +235,39 @@ class BaseSession(Generic[H]):
         hold.forget()
         self.lines.leave(hold.key, hold.owner)
 
-    def leave(self, hold: BaseHold, error: BaseException | None) -> Steps[None]:
+    def turn(self, hold: BaseHold) -> Steps[None]:
+        """Read on where we wrote, and let others read.  One round trip.
+
+        From the question on we count as a reader, whatever becomes of the answer.
+        """
+        hold.read_on()
+        asked = now()
+        if not (yield from hold.downgraded(asked + RELEASE)):
+            if self.rota.drop(hold):
+                hold.lose(BY_ANSWER)
+            raise hold.lost_error(hold.cause or BY_ANSWER)
+        hold.renewed(asked)
+        self.rota.settle(hold)
+        self.lines.leave(hold.key, hold.owner)
+
+    def leave(
+        self, hold: BaseHold, error: BaseException | None, store: LockStore | None = None
+    ) -> Steps[None]:
         """Leave a block: release, but never hide the exception that ends it."""
         lost = hold.leave_block(error)
-        return self.give(hold) if error is None else self._give_amid(hold, error, lost)
+        if error is None:
+            return self.give(hold, store)
+        return self._give_amid(hold, error, lost, store)
 
     def _give_amid(
-        self, hold: BaseHold, error: BaseException, lost: LockLost | None
+        self,
+        hold: BaseHold,
+        error: BaseException,
+        lost: LockLost | None,
+        store: LockStore | None,
     ) -> Steps[None]:
         try:
-            yield from self.give(hold)
+            yield from self.give(hold, store)
         except (LockLost, StoreError) as failure:
             error.add_note(str(failure))
         finally:
@@ -232,6 +279,21 @@ class BaseSession(Generic[H]):
         at = now()
         self.rota.owe(Owed(store, name, owner, at + lease + WITHDRAWAL, at))
         self.keeper.wake()
+
+    # --- latches -------------------------------------------------------------------------
+
+    def pass_latch(self, store: LatchStore, name: str, timeout: float) -> Steps[bool]:
+        """Wait until a latch is down; False when that took too long."""
+        try:
+            yield from acquire(self._seek(store, name, AFTERWARDS, timeout, trial=True))
+        except AcquireTimeout:
+            return False
+        return True
+
+    def tick(self, store: LatchStore, name: str) -> Steps[int]:
+        """Count a latch down; answers what is left."""
+        owner = f"{self.identity}:{next(self._numbers)}{store.mark}"
+        return count_down(store, name, owner, now)
 
     # --- being observed ------------------------------------------------------------------
 

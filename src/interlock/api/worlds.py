@@ -11,7 +11,6 @@ from ..events import Observer
 from ..steps import Steps
 from ..stores import AsyncLink, Backend, Link
 from .books import TaskBooks, ThreadBooks
-from .hold import AsyncHold, Hold
 from .identity import introduction
 from .keeper import AsyncKeeper, Keeper
 from .session import BaseSession
@@ -19,11 +18,10 @@ from .session import BaseSession
 R = TypeVar("R")
 
 
-class Session(BaseSession[Hold]):
+class Session(BaseSession):
     """The memory of a client for threads."""
 
     link: Link
-    hold_class = Hold
 
     def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
         super().__init__(backend, observer)
@@ -32,7 +30,7 @@ class Session(BaseSession[Hold]):
         self._finalizer = weakref.finalize(self, Keeper.shut, self.keeper, self.link)
 
     def _equip(self) -> None:
-        self.books: ThreadBooks[Hold] = ThreadBooks()
+        self.books: ThreadBooks[Any] = ThreadBooks()
         self.keeper: Keeper = Keeper(
             self.rota,
             self.lines,
@@ -56,11 +54,10 @@ class Session(BaseSession[Hold]):
         self._finalizer()
 
 
-class AsyncSession(BaseSession[AsyncHold]):
+class AsyncSession(BaseSession):
     """The memory of a client for tasks."""
 
     link: AsyncLink
-    hold_class = AsyncHold
     _loop: Any
 
     def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
@@ -72,7 +69,7 @@ class AsyncSession(BaseSession[AsyncHold]):
         self._equip()
 
     def _equip(self) -> None:
-        self.books: TaskBooks[AsyncHold] = TaskBooks()
+        self.books: TaskBooks[Any] = TaskBooks()
         self.keeper: AsyncKeeper = AsyncKeeper(
             self.rota,
             self.lines,

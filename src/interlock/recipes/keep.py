@@ -250,21 +250,36 @@ def _renew(
         answers = yield from group.store.renew(pairs, group.lease, until)
     except StoreError as failure:
         answers = [failure] * len(holds)
-    for hold, answer in zip(holds, answers, strict=True):
-        _settle(rota, hold, answer, asked, clock)
+    gone = [
+        hold
+        for hold, answer in zip(holds, answers, strict=True)
+        if not _settled(rota, hold, answer, asked, clock)
+    ]
+    for hold in gone:
+        hold.lose((yield from _reason(hold, until)))
 
 
-def _settle(rota: Rota, hold: Kept, answer: bool | StoreError, asked: float, clock: Clock) -> None:
+def _settled(
+    rota: Rota, hold: Kept, answer: bool | StoreError, asked: float, clock: Clock
+) -> bool:
+    """Note what the store said of a hold; False when that is a loss."""
+    if answer is False:
+        # Released in the meantime?  Then it is nobody's loss.
+        return not rota.drop(hold)
     if answer is True:
         hold.renewed(asked)
-    elif answer is False:
-        # Released in the meantime?  Then it is nobody's loss.
-        if rota.drop(hold):
-            hold.lose(BY_ANSWER)
-        return
     else:
         hold.renew_at = clock() + retry_pause(hold.lease)
     rota.settle(hold)
+    return True
+
+
+def _reason(hold: Kept, until: float) -> Steps[str]:
+    """Why the store does not know a hold any more, if somebody has said so."""
+    try:
+        return (yield from hold.store.why(hold.name, hold.owner, until)) or BY_ANSWER
+    except StoreError:
+        return BY_ANSWER
 
 
 def _pay(rota: Rota, owed: Owed, next_loss: float, clock: Clock) -> Steps[bool]:

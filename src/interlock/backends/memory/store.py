@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from ...ledger import Held, LedgerDirectory, LedgerLocks
+from ...ledger import Fact, Held, LedgerStores, Waiter
 from ...model import TOMBSTONE, Holder
 from ...steps import Call, Reply
 from ...stores import AsyncLink, Link
@@ -22,42 +22,63 @@ class Records:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
-        self.locks: dict[str, tuple[str, str, float]] = {}
-        self.queues: dict[str, dict[str, None]] = {}
-        self.tombs: dict[str, float] = {}
+        self.holds: dict[str, dict[str, tuple[str, int, float]]] = {}
+        self.tokens: dict[str, int] = {}
+        self.facts: dict[str, Fact] = {}
+        self.queues: dict[str, dict[str, int]] = {}
+        self.tombs: dict[str, tuple[float, str]] = {}
         self.people: dict[str, Holder] = {}
         self.listeners: dict[tuple[str, str], Callable[[], None]] = {}
         self.token = 0
 
-    def buried(self, owner: str) -> bool:
-        return self.tombs.get(owner, 0.0) > self.clock()
+    # --- who holds ---------------------------------------------------------------------------
 
-    def held(self, name: str) -> Held | None:
-        record = self.locks.get(name)
-        if record is None:
-            return None
-        kind, owner, until = record
-        left = until - self.clock()
-        if left <= 0:
-            del self.locks[name]
-            return None
-        return Held(kind, owner, left)
+    def held(self, name: str) -> list[Held]:
+        shares, at = self.holds.get(name), self.clock()
+        if shares is None:
+            return []
+        live: list[Held] = []
+        for owner, (kind, weight, until) in list(shares.items()):
+            if until > at:
+                live.append(Held(kind, owner, weight, until - at, self.tokens.get(owner, 0)))
+            else:
+                self.drop(name, owner)
+        return live
 
-    def put(self, name: str, kind: str, owner: str, lease: float) -> None:
-        self.locks[name] = kind, owner, self.clock() + lease
+    def put(self, name: str, kind: str, owner: str, weight: int, lease: float) -> None:
+        self.holds.setdefault(name, {})[owner] = kind, weight, self.clock() + lease
 
-    def drop(self, name: str) -> None:
-        self.locks.pop(name, None)
+    def drop(self, name: str, owner: str) -> None:
+        shares = self.holds.get(name, {})
+        shares.pop(owner, None)
+        self.tokens.pop(owner, None)
+        if not shares:
+            self.holds.pop(name, None)
 
-    def next_token(self) -> int:
+    def next_token(self, name: str, owner: str) -> int:
         self.token = max(self.token + 1, int(self.clock() * 1e6))
+        if owner in self.holds.get(name, ()):
+            self.tokens[owner] = self.token
         return self.token
 
-    def head(self, name: str) -> str | None:
-        return next(iter(self.queues.get(name, ())), None)
+    # --- what a name is for good ---------------------------------------------------------------
 
-    def enqueue(self, name: str, owner: str) -> None:
-        self.queues.setdefault(name, {}).setdefault(owner)
+    def fact(self, name: str) -> Fact | None:
+        return self.facts.get(name)
+
+    def set_fact(self, name: str, kind: str, number: int) -> None:
+        self.facts[name] = Fact(kind, number)
+
+    def drop_fact(self, name: str) -> None:
+        self.facts.pop(name, None)
+
+    # --- who waits -----------------------------------------------------------------------------
+
+    def head(self, name: str) -> Waiter | None:
+        return next((Waiter(*each) for each in self.queues.get(name, {}).items()), None)
+
+    def enqueue(self, name: str, owner: str, weight: int) -> None:
+        self.queues.setdefault(name, {}).setdefault(owner, weight)
 
     def dequeue(self, name: str, owner: str) -> None:
         queue = self.queues.get(name)
@@ -69,20 +90,32 @@ class Records:
     def waiting(self, name: str) -> int:
         return len(self.queues.get(name, ()))
 
+    def hears(self, name: str, owner: str) -> bool:
+        return (name, owner) in self.listeners
+
     def wake(self, name: str, owner: str) -> bool:
         listener = self.listeners.get((name, owner))
         if listener is not None:
             listener()
         return listener is not None
 
-    def bury(self, owner: str) -> None:
+    # --- who is gone, and who is who -----------------------------------------------------------
+
+    def buried(self, owner: str) -> bool:
+        return owner in self.tombs and self.tombs[owner][0] > self.clock()
+
+    def bury(self, owner: str, reason: str) -> None:
         now = self.clock()
+        reason = reason or self.epitaph(owner)
         self.tombs.pop(owner, None)
-        self.tombs[owner] = now + TOMBSTONE
+        self.tombs[owner] = now + TOMBSTONE, reason
         # They stand in the order of their ends, so the first that lasts ends the sweep.
-        for each, until in list(itertools.islice(self.tombs.items(), 2)):
+        for each, (until, _) in list(itertools.islice(self.tombs.items(), 2)):
             if until <= now:
                 del self.tombs[each]
+
+    def epitaph(self, owner: str) -> str:
+        return self.tombs[owner][1] if owner in self.tombs else ""
 
     def describe(self, owner: str) -> Holder:
         person = self.people.get(owner.rpartition(":")[0])
@@ -92,6 +125,9 @@ class Records:
 
     def introduce(self, holder: Holder) -> None:
         self.people[holder.owner] = holder
+
+    def names(self) -> list[str]:
+        return list({**self.facts, **self.holds})
 
 
 class World:
@@ -117,17 +153,14 @@ class World:
             self.records.listeners.pop(topic, None)
 
 
-class MemoryBackend:
+class MemoryBackend(LedgerStores):
     """See `stores.Backend`."""
 
     worlds: ClassVar[dict[str, World]] = {}
 
     def __init__(self, name: str, clock: Callable[[], float]) -> None:
-        self.label = f"memory://{name}"
+        super().__init__(f"memory://{name}")
         self.world = self.worlds.setdefault(name, World(clock))
-        self.locks = LedgerLocks("lock", True, self.label)
-        self.mutexes = LedgerLocks("mutex", False, self.label)
-        self.directory = LedgerDirectory()
 
     def link(self) -> Link:
         return MemoryLink(self.world)

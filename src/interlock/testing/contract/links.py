@@ -56,8 +56,9 @@ class WatchedBackend:
 
     def __init__(self, backend: Backend) -> None:
         self._backend, self.watch = backend, Watch()
-        self.label, self.directory = backend.label, backend.directory
-        self.locks, self.mutexes = backend.locks, backend.mutexes
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._backend, name)
 
     def link(self) -> Link:
         return cast("Link", WatchedLink(self._backend.link(), self.watch))

@@ -1,0 +1,77 @@
+"""Looking at what is held, by whatever client, and ending it."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from ..drive import now
+from ..errors import StoreMisconfigured
+from ..model import LockInfo
+from ..recipes.lock import ANSWER
+from ..steps import Steps
+from ..stores import Backend, LockStore
+from .identity import introduction
+from .session import BaseSession
+
+
+def store_of(backend: Backend, kind: str) -> LockStore:
+    """The store that knows names of a kind."""
+    stores: dict[str, LockStore] = {
+        "lock": backend.locks,
+        "mutex": backend.mutexes,
+        "fair_lock": backend.fair_locks,
+        "fenced_lock": backend.fenced_locks,
+        "rwlock": backend.readers,
+        "semaphore": backend.semaphores(None, 1),
+        "leased_semaphore": backend.leased_semaphores(None),
+        "latch": backend.latches,
+    }
+    return stores[kind]
+
+
+def inspect(backend: Backend, name: str) -> Steps[LockInfo | None]:
+    """What a name is, and who holds it; None when it is free.  At most three round trips."""
+    kind = yield from backend.directory.kind_of(name, now() + ANSWER)
+    return (yield from _look(backend, name, kind))
+
+
+def _look(backend: Backend, name: str, kind: str | None) -> Steps[LockInfo | None]:
+    if kind is None:
+        return None
+    try:
+        return (yield from store_of(backend, kind).look(name, now() + ANSWER))
+    except StoreMisconfigured:
+        return None  # it has become something else just now, so it was free in between
+
+
+def locks(backend: Backend, pattern: str) -> Steps[list[LockInfo]]:
+    """Everything whose name matches.  One round trip or two for each, and one to find them."""
+    found: list[LockInfo] = []
+    names = yield from backend.directory.names(now() + 10 * ANSWER)
+    for name, kind in sorted(names):
+        if fnmatchcase(name, pattern):
+            info = yield from _look(backend, name, kind)
+            found += [] if info is None else [info]
+    return found
+
+
+def revoke(session: BaseSession, name: str, reason: str) -> Steps[LockInfo | None]:
+    """End every lease of a name; answers what was ended.  One round trip for each holder more
+    than `inspect`."""
+    backend = session.backend
+    info = yield from inspect(backend, name)
+    if info is None:
+        return None
+    by = introduction(session.identity)
+    words = f"revoked by {by}" + (f": {reason}" if reason else "")
+    yield from _end(session, info, words)
+    return info
+
+
+def _end(session: BaseSession, info: LockInfo, words: str) -> Steps[None]:
+    store = store_of(session.backend, info.kind)
+    for holder in info.holders:
+        yield from store.withdraw(info.name, holder.owner, now() + ANSWER, words)
+    for _ in range(info.count or 0):
+        latches = session.backend.latches
+        yield from session.tick(latches, info.name)

@@ -1,0 +1,202 @@
+"""The operations of this ledger, as the stores of a backend that runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from ..errors import StoreError, StoreMisconfigured
+from ..model import MARKS, Busy, Holder, LockInfo
+from ..steps import Call, Steps, call, together
+from . import counting, shares, views
+from .shelf import BUSY, GRANTED, OTHER_KIND, RELEASED, UNSET, WHOLE
+
+#: Holds in one renewal: long enough to be cheap, short enough to let others in.
+BATCH = 250
+
+
+class LedgerLocks:
+    """Locks of one kind: see `stores.LockStore`.  Every operation is one round trip."""
+
+    shared = False
+
+    def __init__(self, kind: str, reentrant: bool, label: str, mark: str = "") -> None:
+        self.kind, self.reentrant, self.label = kind, reentrant, label
+        self.mark = MARKS[mark or kind]
+
+    def waiting(self, timeout: float) -> LedgerLocks:
+        return self
+
+    def attempt(
+        self, name: str, owner: str, lease: float, waits: bool, until: float
+    ) -> Steps[int | Busy]:
+        args = (self.kind, owner, lease, waits, *self._share())
+        return call(shares.attempt, (name,), args, until, self._attempted)
+
+    def _share(self) -> tuple[Any, ...]:
+        """What an attempt asks for, where it is not the whole of one."""
+        return ()
+
+    def _attempted(self, name: str, answer: Any) -> int | Busy:
+        if answer[0] == GRANTED:
+            return int(answer[1])
+        if answer[0] == BUSY:
+            return Busy(answer[1], answer[2])
+        raise refusal(name, self.kind, answer, self.label)
+
+    def release(self, name: str, owner: str, until: float) -> Steps[bool]:
+        return call(shares.release, (name,), (self.kind, owner), until, _released)
+
+    def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
+        args = (self.kind, owner, reason)
+        return call(shares.withdraw, (name,), args, until, _released)
+
+    def why(self, name: str, owner: str, until: float) -> Steps[str]:
+        return call(views.why, (name,), (owner,), until)
+
+    def renew(
+        self, holds: Sequence[tuple[str, str]], lease: float, until: float
+    ) -> Steps[Sequence[bool | StoreError]]:
+        batches = [holds[start : start + BATCH] for start in range(0, len(holds), BATCH)]
+        calls = [Call(shares.renew, (), (lease, *batch), until) for batch in batches]
+        replies = yield from together(calls)
+        answers: list[bool | StoreError] = []
+        for batch, reply in zip(batches, replies, strict=True):
+            answers += [reply] * len(batch) if isinstance(reply, StoreError) else reply
+        return answers
+
+    def look(self, name: str, until: float) -> Steps[LockInfo | None]:
+        return call(views.look, (name,), (), until, self._looked)
+
+    def _looked(self, name: str, info: LockInfo | None) -> LockInfo | None:
+        if info is not None and info.kind != self.kind:
+            raise refusal(name, self.kind, (OTHER_KIND, info.kind), self.label)
+        return info
+
+    def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
+        return ((name, owner),)
+
+
+class LedgerRw(LedgerLocks):
+    """One mode of a read/write lock: see `stores.RwStore`."""
+
+    def __init__(self, mode: str, label: str) -> None:
+        super().__init__("rwlock", True, label, mode)
+        self.shared = mode == "read"
+
+    def _share(self) -> tuple[Any, ...]:
+        return (1 if self.shared else WHOLE,)
+
+    def downgrade(self, name: str, owner: str, lease: float, until: float) -> Steps[bool]:
+        args = (self.kind, owner, lease)
+        return call(shares.downgrade, (name,), args, until, _released)
+
+
+class LedgerPermits(LedgerLocks):
+    """Semaphores: see `stores.PermitStore`."""
+
+    shared = True
+
+    def __init__(self, kind: str, permits: int | None, weight: int, label: str) -> None:
+        super().__init__(kind, False, label)
+        self.permits, self.weight = permits, weight
+
+    def _share(self) -> tuple[Any, ...]:
+        return (self.weight, self.permits)
+
+    def set_permits(self, name: str, permits: int, until: float) -> Steps[None]:
+        return call(shares.set_permits, (name,), (self.kind, permits), until, self._set)
+
+    def _set(self, name: str, answer: Any) -> None:
+        if answer[0] != GRANTED:
+            raise refusal(name, self.kind, answer, self.label)
+
+
+class LedgerLatches(LedgerLocks):
+    """Latches: see `stores.LatchStore`."""
+
+    shared = True
+
+    def __init__(self, label: str) -> None:
+        super().__init__("latch", False, label)
+
+    def attempt(
+        self, name: str, owner: str, lease: float, waits: bool, until: float
+    ) -> Steps[int | Busy]:
+        return call(counting.pass_latch, (name,), (owner, waits), until, self._attempted)
+
+    def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
+        return call(counting.leave_latch, (name,), (owner,), until, _released)
+
+    def set_count(self, name: str, count: int, until: float) -> Steps[bool]:
+        return call(counting.set_count, (name,), (count,), until, self._counting)
+
+    def count_down(self, name: str, owner: str, until: float) -> Steps[int]:
+        return call(counting.count_down, (name,), (owner,), until, self._counted)
+
+    def _counting(self, name: str, answer: Any) -> bool:
+        return bool(self._plain(name, answer)[0] == GRANTED)
+
+    def _counted(self, name: str, answer: Any) -> int:
+        return int(self._plain(name, answer)[1])
+
+    def _plain(self, name: str, answer: Any) -> Sequence[Any]:
+        if answer[0] not in (GRANTED, BUSY):
+            raise refusal(name, self.kind, answer, self.label)
+        return list(answer)
+
+
+class LedgerDirectory:
+    """Who is who, and what is what: see `stores.Directory`."""
+
+    def introduce(self, holder: Holder, until: float) -> Steps[float]:
+        yield from call(views.introduce, (), (holder,), until)
+        return 3600.0
+
+    def kind_of(self, name: str, until: float) -> Steps[str | None]:
+        return call(views.kind_of, (name,), (), until)
+
+    def names(self, until: float) -> Steps[Sequence[tuple[str, str]]]:
+        return call(views.names, (), (), until)
+
+
+class LedgerStores:
+    """Every store of a backend that runs this ledger: see `stores.Backend`."""
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.locks = LedgerLocks("lock", True, label)
+        self.mutexes = LedgerLocks("mutex", False, label)
+        self.fair_locks = LedgerLocks("fair_lock", True, label)
+        self.fenced_locks = LedgerLocks("fenced_lock", True, label)
+        self.readers, self.writers = LedgerRw("read", label), LedgerRw("write", label)
+        self.latches, self.directory = LedgerLatches(label), LedgerDirectory()
+        self._permits = cache(LedgerPermits)
+
+    def semaphores(self, permits: int | None, weight: int) -> LedgerPermits:
+        return self._permits("semaphore", permits, weight, self.label)
+
+    def leased_semaphores(self, permits: int | None) -> LedgerPermits:
+        return self._permits("leased_semaphore", permits, 1, self.label)
+
+
+def _released(name: str, answer: int) -> bool:
+    return answer == RELEASED
+
+
+def refusal(name: str, kind: str, answer: Sequence[Any], store: str) -> StoreError:
+    """Put an answer that is neither yes nor busy into words."""
+    if answer[0] == OTHER_KIND:
+        return StoreMisconfigured(
+            f"{name!r} is in use as a {answer[1]}, so it cannot be a {kind}; "
+            "nothing was touched: choose another name for one of the two",
+            store,
+        )
+    if answer[0] == UNSET:
+        return StoreMisconfigured(
+            f"nobody has said yet how many permits {kind} {name!r} has: pass permits=, "
+            "which counts the first time, or call set_permits()",
+            store,
+        )
+    return StoreError(f"this acquisition of {name!r} was withdrawn before", store)
