@@ -23,7 +23,17 @@ INTERNAL = {
     *("after_fork", "give", "guarded", "leave", "owe", "run", "take", "tell"),
     *("end", "enter_block", "leave_block", "forget", "inherited", "leaves", "lose", "lost_error"),
     *("reenter", "renewed", "unconfirmed", "cause", "read_on", "downgraded", "turns"),
-    *("client", "key", "store", "terms", "hold_class", "bundle_class", "pass_latch", "tick", "turn"),
+    *(
+        "client",
+        "key",
+        "store",
+        "terms",
+        "hold_class",
+        "bundle_class",
+        "pass_latch",
+        "tick",
+        "downgrade_hold",
+    ),
 }
 
 

@@ -198,7 +198,7 @@ class BaseSession:
             if not hold.leaves(store):
                 hold.ensure()
                 if hold.turns:
-                    yield from self.turn(hold)
+                    yield from self.downgrade_hold(hold)
                 return
             hold.forget()
             standing = self.rota.drop(hold)
@@ -235,7 +235,7 @@ class BaseSession:
         hold.forget()
         self.lines.leave(hold.key, hold.owner)
 
-    def turn(self, hold: BaseHold) -> Steps[None]:
+    def downgrade_hold(self, hold: BaseHold) -> Steps[None]:
         """Read on where we wrote, and let others read.  One round trip.
 
         From the question on we count as a reader, whatever becomes of the answer.

@@ -69,7 +69,7 @@ class ReadWrite(BaseHold):
 
     def _downgrade(self) -> Steps[None]:
         self.ensure()
-        return self._client.turn(self) if self.writing else nothing()
+        return self._client.downgrade_hold(self) if self.writing else nothing()
 
 
 class RwHold(ReadWrite, Hold):

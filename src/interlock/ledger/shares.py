@@ -24,6 +24,9 @@ from .shelf import (
 #: Kinds whose room was set, and does not follow from what they are.
 COUNTED = ("semaphore", "leased_semaphore")
 
+#: Kinds in which somebody may wait although there is room for others.
+SHARED = ("rwlock", *COUNTED)
+
 
 def attempt(
     shelf: Shelf,
@@ -77,8 +80,8 @@ def hand_over(shelf: Shelf, name: str, kind: str, asker: str | None = None) -> S
     room, held = room_of(shelf, name, kind), list(shelf.held(name))
     while (head := shelf.head(name)) is not None and head.owner != asker:
         fitting = fits(held, head.weight, room)
-        if not fitting and shelf.hears(name, head.owner):
-            break  # nobody overtakes
+        if not fitting and (kind not in SHARED or shelf.hears(name, head.owner)):
+            break  # nobody overtakes one that still hears
         shelf.dequeue(name, head.owner)
         if fitting and shelf.wake(name, head.owner):
             shelf.put(name, kind, head.owner, head.weight, PROVISIONAL)
@@ -125,7 +128,7 @@ def withdraw(shelf: Shelf, name: str, kind: str, owner: str, reason: str = "") -
     shelf.bury(owner, reason)
     shelf.dequeue(name, owner)
     outcome = release(shelf, name, kind, owner)
-    if outcome == NOT_HELD and (kind == "rwlock" or kind in COUNTED):
+    if outcome == NOT_HELD and kind in SHARED:
         hand_over(shelf, name, kind)  # others may have waited because of it alone
     return outcome
 

@@ -32,6 +32,9 @@ class HeardRecords(Records):
             self.wakes.append(owner)
         return heard
 
+    def hears(self, name: str, owner: str) -> bool:
+        return names.identity_of(owner) in self.ears
+
 
 class Ledger:
     """The ledger, as one of the two sides."""
@@ -52,7 +55,7 @@ class Ledger:
         self.records.ears.discard(client)
 
     def lapse(self, name: str) -> None:
-        self.records.locks.pop(name, None)
+        self.records.holds.pop(name, None)
 
     def exhume(self, name: str, owner: str) -> None:
         self.records.tombs.pop(owner, None)

@@ -51,21 +51,26 @@ OWNERS = {
 SLACK = 1.0
 
 
+def owner_of(side: Side, name: str, which: int) -> str:
+    """One of three owners, whose number tells the kind."""
+    return OWNERS[name][which] + side.store.mark
+
+
 def attempt(side: Side, name: str, which: int, lease: float, waits: bool) -> Any:
-    owner = OWNERS[name][which]
+    owner = owner_of(side, name, which)
     return said(side, side.store.attempt(name, owner, lease, waits, now() + 5))
 
 
 def release(side: Side, name: str, which: int) -> Any:
-    return said(side, side.store.release(name, OWNERS[name][which], now() + 5))
+    return said(side, side.store.release(name, owner_of(side, name, which), now() + 5))
 
 
 def withdraw(side: Side, name: str, which: int) -> Any:
-    return said(side, side.store.withdraw(name, OWNERS[name][which], now() + 5))
+    return said(side, side.store.withdraw(name, owner_of(side, name, which), now() + 5))
 
 
 def renew(side: Side, lease: float, which: list[tuple[str, int]]) -> Any:
-    holds = [(name, OWNERS[name][each]) for name, each in which]
+    holds = [(name, owner_of(side, name, each)) for name, each in which]
     return said(side, side.store.renew(holds, lease, now() + 5))
 
 
@@ -88,7 +93,7 @@ def lapse(side: Side, name: str) -> Any:
 
 def exhume(side: Side, name: str, which: int) -> Any:
     """Let a tombstone end."""
-    side.exhume(name, OWNERS[name][which])
+    side.exhume(name, owner_of(side, name, which))
 
 
 #: Mostly the first name, so that owners meet.
@@ -210,14 +215,14 @@ def test_hand_over_is_the_same_in_both(
     server.ears.close()
 
     assert problem is None
-    assert ledger.records.wakes == [OWNERS["alpha"][2]]
+    assert ledger.records.wakes == [owner_of(ledger, "alpha", 2)]
 
 
 class Stack(HeardRecords):
     """Records that serve the last one first."""
 
-    def enqueue(self, name: str, owner: str) -> None:
-        self.queues[name] = {owner: None, **self.queues.get(name, {})}
+    def enqueue(self, name: str, owner: str, weight: int) -> None:
+        self.queues[name] = {owner: weight, **self.queues.get(name, {})}
 
 
 def test_a_difference_would_be_noticed(client: interlock.Client, peek: redis.Redis) -> None:

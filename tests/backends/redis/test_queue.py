@@ -19,7 +19,9 @@ from .worlds import World
 pytestmark = pytest.mark.server
 
 QUEUE = "interlock:queue:{k}"
-GHOST = "00000000-0000-8000-8000-0000000000ff:1"
+GHOST = "00000000-0000-8000-8000-0000000000ff:"
+#: Numbers of owners end in the digit of their kind.
+MARK = {"lock": "1", "mutex": "2"}
 
 
 def line_up(world: World, peek: Any, locks: list[Any]) -> list[Any]:
@@ -70,7 +72,7 @@ def test_dead_waiters_are_skipped_because_nobody_hears_for_them(
 ) -> None:
     """A waiter whose process was killed leaves its place, and no subscription."""
     hold = world.do(getattr(world.connect(redis_url), kind)("k").acquire)
-    peek.zadd(QUEUE, {GHOST: 1.0, GHOST + "1": 2.0})
+    peek.zadd(QUEUE, {GHOST + "11": 1.0, GHOST + "21": 2.0})
     waiting = world.start(getattr(world.connect(redis_url), kind)("k").acquire)
     eventually(lambda: peek.zcard(QUEUE) == 3)
     released = time.monotonic()
@@ -89,7 +91,7 @@ def test_paused_waiter_costs_one_provisional_lease(
         paused.subscribe(f"interlock:wake:{GHOST[:36]}")
         assert paused.get_message(timeout=5)
         hold = world.do(world.connect(redis_url).lock("k").acquire)
-        peek.zadd(QUEUE, {GHOST: 1.0})
+        peek.zadd(QUEUE, {GHOST + "11": 1.0})
         waiting = world.start(world.connect(redis_url).lock("k").acquire)
         eventually(lambda: peek.zcard(QUEUE) == 2)
         released = time.monotonic()
@@ -103,7 +105,8 @@ def test_expired_holder_is_followed_by_the_first_waiter(
     world: World, redis_url: str, peek: Any, kind: str
 ) -> None:
     """Nobody releases what a dead holder held: whoever asks next performs the hand-over."""
-    peek.hset("k", GHOST, 1) if kind == "lock" else peek.set("k", GHOST)
+    ghost = GHOST + MARK[kind]
+    peek.hset("k", ghost, 1) if kind == "lock" else peek.set("k", ghost)
     peek.pexpire("k", 300)
     locks = [getattr(world.connect(redis_url), kind)("k") for _ in range(3)]
     for turn in line_up(world, peek, locks):
@@ -115,7 +118,7 @@ def test_try_never_overtakes_a_waiter(redis_url: str, peek: Any, kind: str) -> N
     backend = RedisBackend(SettingsDoor(read_url(redis_url)))
     store = backend.locks if kind == "lock" else backend.mutexes
     link, until = backend.link(), now() + 10
-    holder, waiter, hasty = f"{GHOST[:36]}:1", f"{GHOST[:36]}:2", f"{GHOST[:36]}:3"
+    holder, waiter, hasty = (f"{GHOST}{each}{MARK[kind]}" for each in (1, 2, 3))
     with peek.pubsub() as ears:
         ears.subscribe(f"interlock:wake:{GHOST[:36]}")
         assert ears.get_message(timeout=5)

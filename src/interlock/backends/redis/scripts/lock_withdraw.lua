@@ -6,6 +6,7 @@
 -- ARGV[1]  owner           who is withdrawn
 -- ARGV[2]  channel         where Redisson's waiters listen
 -- ARGV[3]  tomb_ms         how long the owner stays refused
+-- ARGV[4]  reason          why, for its holder to read; may be empty
 --
 -- returns {1}  it held the lock, which was released
 --         {0}  it did not hold the lock
@@ -13,11 +14,11 @@
 -- Safe to repeat: nothing is left to remove, and the tomb is set again.
 
 local lock, queue, tomb = KEYS[1], KEYS[2], KEYS[3]
-local owner, channel, tomb_ms = ARGV[1], ARGV[2], ARGV[3]
+local owner, channel, tomb_ms, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local wake, provisional_ms = 'interlock:wake:', 2000
 
 redis.call('ZREM', queue, owner) -- first: a script that has written is not stopped by maxmemory
-redis.call('SET', tomb, '1', 'PX', tomb_ms)
+redis.call('SET', tomb, reason, 'PX', tomb_ms)
 local removed = redis.pcall('HDEL', lock, owner)
 if removed ~= 1 then
   -- What is another kind of key by now has nothing of the owner's in it.

@@ -5,6 +5,7 @@
 -- KEYS[3]  tomb            will be there for a while, so that a late question is refused
 -- ARGV[1]  owner           who is withdrawn
 -- ARGV[2]  tomb_ms         how long the owner stays refused
+-- ARGV[3]  reason          why, for its holder to read; may be empty
 --
 -- returns {1}  it held the mutex, which was released
 --         {0}  it did not hold the mutex
@@ -12,11 +13,11 @@
 -- Safe to repeat: nothing is left to remove, and the tomb is set again.
 
 local mutex, queue, tomb = KEYS[1], KEYS[2], KEYS[3]
-local owner, tomb_ms = ARGV[1], ARGV[2]
+local owner, tomb_ms, reason = ARGV[1], ARGV[2], ARGV[3]
 local wake, provisional_ms = 'interlock:wake:', 2000
 
 redis.call('ZREM', queue, owner) -- first: a script that has written is not stopped by maxmemory
-redis.call('SET', tomb, '1', 'PX', tomb_ms)
+redis.call('SET', tomb, reason, 'PX', tomb_ms)
 -- The name may be another kind of key; then there is nothing of ours in it.
 if redis.pcall('GET', mutex) ~= owner then return {0} end
 redis.call('DEL', mutex)
