@@ -14,19 +14,25 @@ from .identity import introduction
 from .session import BaseSession
 
 
+#: Where a backend has the store of a kind, if it takes no terms.
+STORES = {
+    "lock": "locks",
+    "mutex": "mutexes",
+    "fair_lock": "fair_locks",
+    "fenced_lock": "fenced_locks",
+    "rwlock": "readers",
+    "latch": "latches",
+}
+
+
 def store_of(backend: Backend, kind: str) -> LockStore:
     """The store that knows names of a kind."""
-    stores: dict[str, LockStore] = {
-        "lock": backend.locks,
-        "mutex": backend.mutexes,
-        "fair_lock": backend.fair_locks,
-        "fenced_lock": backend.fenced_locks,
-        "rwlock": backend.readers,
-        "semaphore": backend.semaphores(None, 1),
-        "leased_semaphore": backend.leased_semaphores(None),
-        "latch": backend.latches,
-    }
-    return stores[kind]
+    if kind == "semaphore":
+        return backend.semaphores(None, 1)
+    if kind == "leased_semaphore":
+        return backend.leased_semaphores(None)
+    store: LockStore = getattr(backend, STORES[kind])
+    return store
 
 
 def inspect(backend: Backend, name: str) -> Steps[LockInfo | None]:

@@ -15,7 +15,10 @@ from .shares import AsyncPermit, Permit
 
 def _available(semaphore: BaseLock[Any]) -> Steps[int]:
     info = yield from semaphore.store.look(semaphore.name, now() + ANSWER)
-    return 0 if info is None or info.available is None else info.available
+    if info is None:  # nobody has used it yet, and whoever does will find these
+        permits: int | None = getattr(semaphore.store, "permits", None)
+        return permits or 0
+    return info.available or 0
 
 
 def _exhausted(semaphore: BaseLock[Any]) -> Steps[bool]:

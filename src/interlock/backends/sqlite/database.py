@@ -6,28 +6,20 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from ...ledger import look
+from ...ledger import kind_of, look, names, why
 from ...steps import Call, Reply
 from . import clock
 from .failures import from_sqlite, replaced, uncommitted
 from .opening import Inode, connect, identity
 from .records import Records
+from .statements import GLANCE
 from .watch import Sight, Topic
 
 #: Operations that write nothing, and so need not wait for whoever does.
-READ_ONLY = {look}
+READ_ONLY = {look, kind_of, names, why}
 
 #: How often to look whether the file is still the one that was opened.
 VERIFY_MS = 1000
-
-GLANCE = """
-SELECT owner, until_ms, (
-    SELECT count(*) FROM queue WHERE name = records.name AND place < (
-        SELECT place FROM queue WHERE name = records.name AND owner = ?
-    )
-)
-FROM records WHERE name = ?
-"""
 
 
 class Database:
@@ -50,7 +42,7 @@ class Database:
     def apply(self, calls: Sequence[Call]) -> tuple[list[Reply], list[Topic]]:
         """Run calls in one transaction, wholly or not at all.
 
-        Answers the replies, and to whom a lock was handed.  Raises Occupied while another
+        Answers the replies, and to whom something was handed.  Raises Occupied while another
         process is in a transaction of its own.
         """
         try:
@@ -96,18 +88,22 @@ class Database:
             raise from_sqlite(error, self._path) from error
         return int(version)
 
-    def glance(self, topics: Iterable[Topic]) -> list[Sight | None]:
-        """How each of these waiters stands, outside of any transaction; None: it is free."""
+    def glance(self, topics: Iterable[Topic]) -> list[Sight]:
+        """How each of these waiters stands, outside of any transaction."""
         at = self._instant()
         try:
             return [self._sight(topic, at) for topic in topics]
         except sqlite3.Error as error:
             raise from_sqlite(error, self._path) from error
 
-    def _sight(self, topic: Topic, at: int) -> Sight | None:
+    def _sight(self, topic: Topic, at: int) -> Sight:
+        """It is due when it holds, or when nothing is in its way: nobody holds the name, and
+        it is no semaphore, whose permits are handed over, and no latch that still counts."""
         name, owner = topic
-        row = self._execute(GLANCE, (owner, name)).fetchone()
-        return Sight(row[0], row[2]) if row is not None and row[1] > at else None
+        row = self._execute(GLANCE, (owner, name, name, name, owner, name, at)).fetchone()
+        holders, mine, token, number, ahead = row
+        free = holders == 0 and number is None
+        return Sight(free or mine == 1, (holders, token, number), ahead)
 
     def close(self) -> None:
         """Close; a transaction that was interrupted is undone."""

@@ -32,7 +32,7 @@ from .failures import (
 )
 
 #: "ilck" in the header of the file, and the version of its format.
-APPLICATION, VERSION = 0x696C636B, 1
+APPLICATION, VERSION = 0x696C636B, 2
 
 #: Each commit copies whole pages, so small ones are faster: a record has some 100 bytes.
 PAGE_BYTES = 1024
@@ -206,13 +206,16 @@ def _lay_out(connection: sqlite3.Connection) -> None:
     text = files(__name__.rpartition(".")[0]).joinpath("schema.sql").read_text()
     for statement in filter(str.strip, text.split(";\n")):
         connection.execute(statement)
-    connection.execute("INSERT INTO records VALUES ('', 'world', '', 0, 0)")
+    connection.execute("INSERT INTO records VALUES ('', '', 'world', 0, 0, 0, 0)")
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
     connection.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _enter_boot(connection: sqlite3.Connection, boot: str, path: str, newcomer: bool) -> None:
-    """Nobody of another boot lives: its leases, waiters and tombstones are void."""
+    """Nobody of another boot lives: its leases, waiters and tombstones are void.
+
+    What names are for good does not depend on who lives, and stays.
+    """
     found = _boot_of(connection)
     if found == boot:
         return

@@ -1,14 +1,25 @@
--- The format of a lock file, version 1.  Instants are whole milliseconds of the machine's
+-- The format of a lock file, version 2.  Instants are whole milliseconds of the machine's
 -- CLOCK_BOOTTIME; they are void as soon as the machine has booted again.
 
--- Locks that are held, and under the empty name, which no lock can have, the world's own
--- row: its owner is the boot that all instants belong to, its token the last one given out.
+-- Who holds what: a row for each owner's share of a name.  Under the empty name, which nobody
+-- can take, stands the world's own row: its owner is the boot that all instants belong to, its
+-- token the last one given out.
 CREATE TABLE records (
+    name TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    weight INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    token INTEGER NOT NULL,
+    place INTEGER NOT NULL,
+    PRIMARY KEY (name, owner)
+) WITHOUT ROWID;
+
+-- What names are for good: semaphores of so many permits, latches that count so far.
+CREATE TABLE facts (
     name TEXT PRIMARY KEY,
     kind TEXT NOT NULL,
-    owner TEXT NOT NULL,
-    until_ms INTEGER NOT NULL,
-    token INTEGER NOT NULL
+    number INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 -- Owners that wait, in order of arrival; one that has not asked for a while does not count.
@@ -16,14 +27,16 @@ CREATE TABLE queue (
     name TEXT NOT NULL,
     place INTEGER NOT NULL,
     owner TEXT NOT NULL,
+    weight INTEGER NOT NULL,
     alive_ms INTEGER NOT NULL,
     PRIMARY KEY (name, place)
 ) WITHOUT ROWID;
 
--- Owners that were withdrawn, and so are refused if they should ask again.
+-- Owners that were withdrawn, and so are refused if they should ask again; and why they were.
 CREATE TABLE tombs (
     owner TEXT PRIMARY KEY,
-    until_ms INTEGER NOT NULL
+    until_ms INTEGER NOT NULL,
+    reason TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE INDEX tombs_by_end ON tombs (until_ms);
 

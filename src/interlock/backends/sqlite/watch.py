@@ -1,14 +1,16 @@
-"""How waiters of this process hear that a lock was handed to them by another process.
+"""How waiters of this process hear of what another process has handed to them.
 
 Every commit of another process changes a number that SQLite tells at almost no cost.  Of
 the threads that wait, one leads: it asks for that number again and again, and when it has
 changed it glances at the names that are waited for and wakes whoever's turn has come.
-Everybody else sleeps.  When the leader leaves, another one takes the lead; for tasks, which
-must not block, a thread of their own waits, as long as one of them does.
+Everybody else sleeps: whoever gives something up, or makes room, writes down in the same
+transaction who has it now, so others have nothing to gain by asking.  When the leader
+leaves, another one takes the lead; for tasks, which must not block, a thread of their own
+waits, as long as one of them does.
 
 The pauses between two questions begin short and grow with the time in which nothing of
-interest has happened: a lock that is handed on quickly is heard of quickly, and a long wait
-costs next to nothing.
+interest has happened: what is handed on quickly is heard of quickly, and a long wait costs
+next to nothing.
 """
 
 from __future__ import annotations
@@ -35,9 +37,13 @@ LINGER = 1.0
 
 
 class Sight(NamedTuple):
-    """What a waiter sees of a lock: who holds it, and how many stand before it."""
+    """How a waiter stands, as far as a glance can tell."""
 
-    holder: str
+    #: Asking again is worth it: it was handed what it waits for, or nothing is in its way.
+    due: bool
+    #: What changes when anything happens to the name.
+    signs: object
+    #: How many stand before it.
     ahead: int
 
 
@@ -45,7 +51,7 @@ class Glances(Protocol):
     """What a watch needs of a world."""
 
     def version(self) -> object: ...
-    def glance(self, topics: Sequence[Topic]) -> list[Sight | None]: ...
+    def glance(self, topics: Sequence[Topic]) -> list[Sight]: ...
 
 
 class Seat:
@@ -90,7 +96,7 @@ class Watch:
         self._world = world
         self._mutex = threading.RLock()
         self._places: dict[Topic, Callable[[], None]] = {}
-        self._holders: dict[Topic, str] = {}
+        self._signs: dict[Topic, object] = {}
         self._parked: set[Seat] = set()
         self._leader: Seat | None = None
         self._version: object = None
@@ -129,7 +135,7 @@ class Watch:
     def leave(self, topic: Topic) -> None:
         with self._mutex:
             self._places.pop(topic, None)
-            self._holders.pop(topic, None)
+            self._signs.pop(topic, None)
             self._tasks.discard(topic)
 
     def wake(self, topics: Iterable[Topic]) -> None:
@@ -209,13 +215,13 @@ class Watch:
         except (StoreError, Occupied):
             return  # each waiter asks for itself now and then, and will hear what is wrong
         self._version = version
-        self._ahead = min((sight.ahead for sight in sights if sight is not None), default=0)
+        self._ahead = min((sight.ahead for sight in sights), default=0)
         for topic, sight in zip(topics, sights, strict=True):
             self._consider(topic, sight)
 
-    def _consider(self, topic: Topic, sight: Sight | None) -> None:
-        if sight is None or sight.holder == topic[1]:
+    def _consider(self, topic: Topic, sight: Sight) -> None:
+        if sight.due:
             self.wake((topic,))
-        elif self._holders.get(topic) != sight.holder:
-            self._holders[topic] = sight.holder
+        elif self._signs.get(topic) != sight.signs:
+            self._signs[topic] = sight.signs
             self._stirred = now()

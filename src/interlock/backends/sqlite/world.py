@@ -58,8 +58,8 @@ class World:
         """Something that changes whenever another process has committed."""
         return self._use(lambda database: (self._opened, database.version()))
 
-    def glance(self, topics: Sequence[Topic]) -> list[Sight | None]:
-        """How each of these waiters stands; None where the lock is free."""
+    def glance(self, topics: Sequence[Topic]) -> list[Sight]:
+        """How each of these waiters stands."""
         return self._use(lambda database: database.glance(topics))
 
     def _use(self, purpose: Callable[[Database], T]) -> T:

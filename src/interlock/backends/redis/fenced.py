@@ -1,0 +1,35 @@
+"""Fenced locks: Redisson's RFencedLock, whose tokens Java and Python count together."""
+
+from __future__ import annotations
+
+import math
+
+from ...model import Busy
+from ...steps import Steps, call
+from . import names
+from .locks import HashLocks
+from .scripts import script
+
+
+def counter_key(name: str) -> str:
+    """The last token of a name; it stays when the lock goes, or numbers would come twice."""
+    return names.prefixed("redisson_lock_token", name)
+
+
+class FencedLocks(HashLocks):
+    """Redisson's lock with a counter of its own for each name: every grant takes the next
+    number, whoever gets it.  Every operation is one round trip, but for `look`."""
+
+    kind, layout = "fenced_lock", "lock"
+
+    def __init__(self, label: str) -> None:
+        super().__init__(label)
+        self._attempt = script("fenced_attempt")
+
+    def attempt(
+        self, name: str, owner: str, lease: float, waits: bool, until: float
+    ) -> Steps[int | Busy]:
+        queue, tombs, _ = names.companions(name)
+        keys = (name, queue, tombs + owner, counter_key(name))
+        args = (owner, math.ceil(lease * 1000), int(waits))
+        return call(self._attempt, keys, args, until, self._attempted)

@@ -1,0 +1,107 @@
+"""Latches: Redisson's RCountDownLatch.  Nobody holds anything; everybody waits for zero."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...errors import StoreError
+from ...ledger import BUSY, GRANTED, refusal
+from ...model import MARKS, Busy, LockInfo
+from ...steps import Steps, call, nothing
+from .locks import TOMBSTONE_MS, texts
+from .names import TOKENS, Topic, tomb_key
+from .permits import places
+from .scripts import script
+
+
+def latch_channel(name: str) -> str:
+    """Where everybody listens who waits for a latch: always with braces, also around others."""
+    return f"redisson_countdownlatch__channel__{{{name}}}"
+
+
+class Latches:
+    """See `stores.LatchStore`.  Every operation is one round trip, or none.
+
+    The store remembers nobody who waits, so there is nothing to withdraw or to give back.
+    """
+
+    kind, mark = "latch", MARKS["latch"]
+    reentrant, shared = False, True
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self._set, self._count = script("latch_set"), script("latch_count")
+        self._pass, self._look = script("latch_pass"), script("latch_look")
+
+    def waiting(self, timeout: float) -> Latches:
+        return self
+
+    def _keys(self, name: str) -> tuple[str, ...]:
+        shares, leases, marker, _ = places(name)
+        return name, marker, shares, leases
+
+    def set_count(self, name: str, count: int, until: float) -> Steps[bool]:
+        args = (count, latch_channel(name))
+        return call(self._set, self._keys(name), args, until, self._begun)
+
+    def _begun(self, name: str, answer: Any) -> bool:
+        return bool(self._plain(name, answer)[0] == GRANTED)
+
+    def count_down(self, name: str, owner: str, until: float) -> Steps[int]:
+        keys = (*self._keys(name), tomb_key(name, owner))
+        args = (latch_channel(name), TOMBSTONE_MS)
+        return call(self._count, keys, args, until, self._counted)
+
+    def _counted(self, name: str, answer: Any) -> int:
+        return int(self._plain(name, answer)[1])
+
+    def attempt(
+        self, name: str, owner: str, lease: float, waits: bool, until: float
+    ) -> Steps[int | Busy]:
+        return call(self._pass, (*self._keys(name), TOKENS), (), until, self._passed)
+
+    def _passed(self, name: str, answer: Any) -> int | Busy:
+        yes, *token = self._plain(name, answer)
+        return int(token[0]) if yes == GRANTED else Busy(None, None)
+
+    def _plain(self, name: str, answer: Any) -> Any:
+        """An answer that is yes or no; the others are raised."""
+        if answer[0] not in (GRANTED, BUSY):
+            raise refusal(name, self.kind, texts(answer), self.label)
+        return answer
+
+    def look(self, name: str, until: float) -> Steps[LockInfo | None]:
+        args = (latch_channel(name),)
+        return call(self._look, self._keys(name), args, until, self._looked)
+
+    def _looked(self, name: str, answer: Any) -> LockInfo | None:
+        counts, *numbers = self._plain(name, answer)
+        if counts != GRANTED:
+            return None
+        count, waiters = numbers
+        return LockInfo(name, self.kind, (), None, waiters, count=max(0, count))
+
+    def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
+        return (Topic(latch_channel(name), None),)
+
+    # --- what only holders need ------------------------------------------------------------------
+
+    def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
+        """A question that comes late changes nothing, so it need not be refused."""
+        yield from nothing()
+        return False
+
+    def release(self, name: str, owner: str, until: float) -> Steps[bool]:
+        yield from nothing()
+        return True
+
+    def why(self, name: str, owner: str, until: float) -> Steps[str]:
+        yield from nothing()
+        return ""
+
+    def renew(
+        self, holds: Sequence[tuple[str, str]], lease: float, until: float
+    ) -> Steps[Sequence[bool | StoreError]]:
+        yield from nothing()
+        return [True] * len(holds)

@@ -1,0 +1,56 @@
+-- fenced_attempt: grant the lock to an owner with the next token of its name, or remember a waiter.
+--
+-- KEYS[1]  lock            hash {owner: count}, Redisson's; its expiry is the lease
+-- KEYS[2]  queue           sorted set of waiting owners, by arrival; it expires
+-- KEYS[3]  tomb            there when this owner was withdrawn
+-- KEYS[4]  counter         the last fencing token of this name, Redisson's; it never expires
+-- ARGV[1]  owner           who asks
+-- ARGV[2]  lease_ms        length of the lease
+-- ARGV[3]  waits           1 when the owner listens and is to be remembered
+--
+-- returns {1, token}            granted
+--         {0, holder, left_ms}  busy; left_ms is -1 when the lock never expires
+--         {2}                   this owner is buried
+--         {3, kind}             the name is in use as something else
+--
+-- Safe to repeat: an owner that holds already is granted again, with a newer token, and an
+-- owner that waits already keeps its place.
+
+local lock, queue, tomb, counter = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, lease_ms, waits = ARGV[1], ARGV[2], ARGV[3]
+local wake, provisional_ms = 'interlock:wake:', 2000
+
+local call = redis.call
+if call('EXISTS', lock, queue, tomb) > 0 then
+  if call('EXISTS', tomb) == 1 then return {2} end
+  if call('HEXISTS', lock, 'mode') == 1 then return {3, 'rwlock'} end
+  local holder = call('HKEYS', lock)[1]
+  -- Free, but others may have come before: the first one that still hears gets it.
+  while not holder do
+    local head = call('ZRANGE', queue, 0, 0)[1]
+    if not head or head == owner then break end
+    call('ZREM', queue, head)
+    if call('PUBLISH', wake .. string.match(head, '^(.*):'), head) > 0 then
+      call('HSET', lock, head, 1)
+      call('PEXPIRE', lock, provisional_ms)
+      holder = head
+    end
+  end
+  if holder and holder ~= owner then
+    if waits == '1' then
+      if not call('ZSCORE', queue, owner) then
+        local time, last = call('TIME'), call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0
+        call('ZADD', queue, math.max(time[1] * 1000000 + time[2], last + 1), owner)
+      end
+      call('PEXPIRE', queue, 10000) -- every waiter asks again long before that
+    end
+    return {0, holder, call('PTTL', lock)}
+  end
+  call('ZREM', queue, owner)
+end
+
+-- The token first: if it cannot be had, nothing is granted.
+local token = call('INCR', counter)
+call('HSET', lock, owner, 1)
+call('PEXPIRE', lock, lease_ms)
+return {1, token}

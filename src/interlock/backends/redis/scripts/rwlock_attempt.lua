@@ -1,0 +1,68 @@
+-- rwlock_attempt: let an owner read or write, or say who does and remember a waiter.
+--
+-- KEYS[1]  lock      hash {mode, owner: count, owner:write: count}, Redisson's; it expires
+-- KEYS[2]  queue     sorted set of waiting owners, by arrival; it expires
+-- KEYS[3]  tomb      there when this owner was withdrawn
+-- KEYS[4]  tokens    the last fencing token of this node
+-- ARGV[1]  owner     who asks
+-- ARGV[2]  mode      read or write
+-- ARGV[3]  lease_ms  length of the lease
+-- ARGV[4]  waits     1 when the owner listens and is to be remembered
+-- ARGV[5]  tag       the name in its hash tag, as the hold keys of readers begin
+--
+-- returns {1, token}            granted
+--         {0, holder, left_ms}  busy; a stranger if one holds it, a writer as owner:write;
+--                               left_ms until the first lease ends, -1 when nobody knows
+--         {2}                   this owner is buried
+--         {3, holder}           the name is in use as something else
+--         {5}                   readers have died or others are due: rwlock_release
+--
+-- Safe to repeat: an owner that holds already is granted again, with a newer token and in the
+-- mode that it has, and an owner that waits already keeps its place.
+
+local lock, queue, tomb, tokens = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local owner, mode, lease_ms, waits, tag = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local call, time = redis.call, redis.call('TIME')
+local function hold(who, number) return tag .. ':' .. who .. ':rwlock_timeout:' .. number end
+
+if call('EXISTS', tomb) == 1 then return {2} end
+local is, head = call('HGET', lock, 'mode'), call('ZRANGE', queue, 0, 0)[1]
+local other = is ~= 'read' and is ~= 'write' and call('HKEYS', lock)[1]
+if other and other ~= owner then return {3, other} end
+local mine = call('HEXISTS', lock, owner .. ':write') == 1 and 'write'
+  or call('HEXISTS', lock, owner) == 1 and call('EXISTS', hold(owner, 1)) == 1 and 'read'
+local fits = not is or is == 'read' and mode == 'read'
+if not mine and (not fits or (head or owner) ~= owner) then
+  local holder, left_ms, fields = nil, call('PTTL', lock), call('HGETALL', lock)
+  for i = 1, #fields, 2 do
+    -- A reader lives as long as one of its holds, a writer as long as the hash.
+    local who, count, ends = fields[i], tonumber(fields[i + 1]) or 0, -2
+    if is == 'write' or not string.find(who, ':') then count, ends = 0, left_ms end
+    for n = 1, count do ends = math.max(ends, call('PTTL', hold(who, n))) end
+    if ends == -2 then return {5} end
+    -- Ours have UUIDs of version 8.
+    if who ~= 'mode' and not (holder and string.sub(who, 15, 15) == '8') then holder = who end
+    left_ms = math.min(left_ms, ends)
+  end
+  local client, mark = string.match(head or '', '^(.*):%d*([56])$')
+  local due = not client or not is or is == 'read' and mark == '5'
+    or call('PUBSUB', 'NUMSUB', 'interlock:wake:' .. client)[2] == 0
+  if due and (head or owner) ~= owner then return {5} end
+  if waits == '1' then
+    local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0
+    call('ZADD', queue, 'NX', math.max(time[1] * 1000000 + time[2], last + 1), owner)
+    call('PEXPIRE', queue, 10000) -- every waiter asks again long before that
+  end
+  return {0, holder or '', left_ms}
+end
+
+-- The token first: if it cannot be had, nothing is granted.
+local token = math.max(time[1] * 1000000 + time[2], (call('GET', tokens) or 0) + 1)
+call('SET', tokens, string.format('%.0f', token))
+call('ZREM', queue, owner)
+local writes = (mine or mode) == 'write'
+call('HSET', lock, 'mode', writes and 'write' or 'read', owner .. (writes and ':write' or ''), 1)
+if not writes then call('SET', hold(owner, 1), 1, 'PX', lease_ms) end
+-- Other readers may have longer leases than this one.
+if writes or call('PTTL', lock) < tonumber(lease_ms) then call('PEXPIRE', lock, lease_ms) end
+return {1, token}
