@@ -43,9 +43,12 @@ def places(name: str) -> Places:
 class FairLocks(RedisLocks):
     """Redisson's fair lock: a hash of the owner, a list of those who wait, and their times.
 
-    Whoever releases tells the head of the list, on a channel of its own, and the head takes
-    the lock itself; nobody else may.  Every time is the server's.  Every operation is one
-    round trip, but for `look`, which takes a second one to say who the holder is.
+    Only the head of the list may have the lock.  Java's is told, on a channel of its own, and
+    takes it; to one of ours it is handed over, as any lock is.  Java's waiters live as long as
+    they said at first, ours as long as they ask.  Every time is the server's.
+
+    Every operation is one round trip, but for `look`, which takes a second one to say who the
+    holder is.
     """
 
     kind, layout = "fair_lock", "fair"

@@ -29,7 +29,7 @@ class FencedLocks(HashLocks):
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        queue, tombs, _ = names.companions(name)
-        keys = (name, queue, tombs + owner, counter_key(name))
+        places = names.companions(name)
+        keys = (name, places.queue, places.tombs + owner, counter_key(name), places.courtesy)
         args = (owner, math.ceil(lease * 1000), int(waits))
         return call(self._attempt, keys, args, until, self._attempted)

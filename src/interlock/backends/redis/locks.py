@@ -11,7 +11,7 @@ from ...ledger import BUSY, GRANTED, OTHER_KIND, RELEASED, refusal
 from ...model import MARKS, TOMBSTONE, Busy, Holder, LockInfo
 from ...steps import Call, Steps, call, together
 from . import names
-from .names import TOKENS, companions
+from .names import TOKENS, Companions, companions
 from .people import described
 from .scripts import script
 
@@ -24,6 +24,13 @@ def ms(seconds: float) -> int:
 
 
 TOMBSTONE_MS = ms(TOMBSTONE)
+
+#: How many of ours may come for each time that one of ours was refused because of Java, which
+#: takes several turns in the time of one refusal.
+TURNS = 4
+
+#: Names for which we remember how often Java was met, at most.
+REMEMBERED = 10_000
 
 
 class RedisLocks:
@@ -48,8 +55,8 @@ class RedisLocks:
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        queue, tombs, _ = companions(name)
-        keys = (name, queue, tombs + owner, TOKENS)
+        places = companions(name)
+        keys = (name, places.queue, places.tombs + owner, TOKENS, *self._manners(places)[:1])
         args = (owner, math.ceil(lease * 1000), int(waits))
         return call(self._attempt, keys, args, until, self._attempted)
 
@@ -61,6 +68,8 @@ class RedisLocks:
         return self._busy(name, text(answer[1]), left(answer[2]))
 
     def _busy(self, name: str, holder: str, left: float | None) -> Busy:
+        if not holder:
+            return Busy(None, left)  # it is free, and kept for somebody else for a moment
         foreign = not names.is_ours(holder)
         if not foreign and (kind := names.use_of(holder)) != self.kind:
             raise in_use(name, kind, self.kind, self.label)
@@ -73,13 +82,19 @@ class RedisLocks:
         """Arguments that only this layout's release takes."""
         raise NotImplementedError
 
+    def _manners(self, places: Companions) -> tuple[str, ...]:
+        """Keys by which those who share this layout with others take turns."""
+        return ()
+
     def release(self, name: str, owner: str, until: float) -> Steps[bool]:
-        keys = (name, companions(name).queue)
+        places = companions(name)
+        keys = (name, places.queue, *self._manners(places))
         args = (owner, *self._farewells(name))
         return call(self._release, keys, args, until, _released)
 
     def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
-        keys = (name, names.queue_key(name), names.tomb_key(name, owner))
+        places = companions(name)
+        keys = (name, places.queue, places.tombs + owner, *self._manners(places))
         args = (owner, *self._farewells(name), TOMBSTONE_MS, reason)
         return call(self._withdraw, keys, args, until, _released)
 
@@ -119,16 +134,57 @@ class RedisLocks:
         return LockInfo(name, self.kind, holders, lease_left, int(answer[3]))
 
 
+class Neighbours:
+    """How often Java was met while waiting: as often may ours come before it is asked in.
+
+    Only a measure of fairness, so nobody minds if two threads count at the same time.
+    """
+
+    def __init__(self) -> None:
+        self._meeting: dict[str, int] = {}
+        self._met: dict[str, int] = {}
+
+    def met(self, name: str) -> None:
+        """Somebody of ours was refused because of Java."""
+        self._meeting[name] = self._meeting.get(name, 0) + 1
+
+    def passed(self, name: str) -> None:
+        """Somebody of ours has it."""
+        if self._meeting and name in self._meeting:
+            if len(self._met) >= REMEMBERED:
+                self._met.clear()
+            self._met[name] = self._meeting.pop(name, 1)
+
+    def patience(self, name: str) -> int:
+        """How many of ours may come before it is Java's turn again."""
+        return TURNS * self._met.get(name, 0) or 1
+
+
 class HashLocks(RedisLocks):
     """Redisson's lock: a hash of the owner, and a channel for its waiters."""
 
     kind = layout = "lock"
 
+    def __init__(self, label: str) -> None:
+        super().__init__(label)
+        self._neighbours = Neighbours()
+
+    def _attempted(self, name: str, answer: Any) -> int | Busy:
+        said = super()._attempted(name, answer)
+        if not isinstance(said, Busy):
+            self._neighbours.passed(name)
+        elif said.foreign:
+            self._neighbours.met(name)
+        return said
+
     def _silent(self, holder: str) -> bool:
         return False
 
     def _farewells(self, name: str) -> tuple[Any, ...]:
-        return (companions(name).channel,)
+        return (companions(name).channel, self._neighbours.patience(name))
+
+    def _manners(self, places: Companions) -> tuple[str, ...]:
+        return (places.courtesy, places.turns)
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
         mine = names.wake_topic(owner)

@@ -48,6 +48,8 @@ class Companions(NamedTuple):
     queue: str
     tombs: str
     channel: str
+    courtesy: str
+    turns: str
 
 
 @lru_cache(maxsize=4096)
@@ -58,6 +60,8 @@ def companions(name: str) -> Companions:
         prefixed(f"interlock:queue{tagged}", name),
         prefixed(f"interlock:tomb{tagged}", name) + ":",
         prefixed("redisson_lock__channel", name),
+        prefixed(f"interlock:courtesy{tagged}", name),
+        prefixed(f"interlock:turns{tagged}", name),
     )
 
 

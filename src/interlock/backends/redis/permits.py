@@ -72,6 +72,9 @@ class RedisPermits(RedisLocks):
         self._set, self._renew = script("permits_set"), script("permits_renew")
         self._look = script("permits_look")
 
+    def waiting(self, timeout: float) -> RedisPermits:
+        return self
+
     # --- how the two kinds write down who holds what -------------------------------------------
 
     def _holders(self, name: str) -> tuple[str, str]:
@@ -95,7 +98,7 @@ class RedisPermits(RedisLocks):
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        queue, tombs, _ = names.companions(name)
+        queue, tombs, *_ = names.companions(name)
         keys = (name, *self._holders(name), places(name).marker, queue, tombs + owner, TOKENS)
         waiter = self._waiter(owner, self.weight)
         args = (self.kind, self.mark, waiter, ms(lease), int(waits))
@@ -158,7 +161,7 @@ class RedisPermits(RedisLocks):
         reason: str,
         until: float,
     ) -> Steps[bool]:
-        queue, tombs, _ = names.companions(name)
+        queue, tombs, *_ = names.companions(name)
         keys = (name, self._holders(name)[0], queue, tombs + owner)
         args = (self.mark, waiter, places(name).channel, tomb_ms, reason)
         return call(self._release, keys, args, until, _given)

@@ -65,7 +65,7 @@ class RwLocks(RedisLocks):
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        queue, tombs, _ = names.companions(name)
+        queue, tombs, *_ = names.companions(name)
         keys = (name, queue, tombs + owner, TOKENS)
         args = (owner, self.mode, ms(lease), int(waits), tag(name))
         for _ in range(ROUNDS):
@@ -99,7 +99,7 @@ class RwLocks(RedisLocks):
         self, name: str, owner: str, asker: str, tomb_ms: int, reason: str, until: float
     ) -> Steps[bool]:
         """Give back what `owner` holds; without one, let in who is due before the asker."""
-        queue, tombs, _ = names.companions(name)
+        queue, tombs, *_ = names.companions(name)
         keys = (name, queue, tombs + owner)
         args = (owner, asker, tag(name), tomb_ms, reason)
         return call(self._release, keys, args, until, _done)

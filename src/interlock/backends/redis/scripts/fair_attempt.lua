@@ -63,7 +63,7 @@ call('LREM', queue, 1, owner)
 call('ZREM', seen, owner)
 -- Those behind need not wait for this one's time any more.
 for _, other in ipairs(call('ZREM', scores, owner) == 1 and call('ZRANGE', scores, 0, -1) or {}) do
-  call('ZINCRBY', scores, '-' .. wait_ms, other)
+  call('ZADD', scores, 'INCR', '-' .. wait_ms, other)
 end
 call('HSET', lock, owner, 1)
 call('PEXPIRE', lock, lease_ms)

@@ -4,27 +4,30 @@
 -- KEYS[2]  queue           sorted set of waiting owners, by arrival; it expires
 -- KEYS[3]  tomb            there when this owner was withdrawn
 -- KEYS[4]  tokens          the last fencing token of this node
+-- KEYS[5]  courtesy        there for a moment when it is Java's turn
 -- ARGV[1]  owner           who asks
 -- ARGV[2]  lease_ms        length of the lease
 -- ARGV[3]  waits           1 when the owner listens and is to be remembered
 --
 -- returns {1, token}            granted
---         {0, holder, left_ms}  busy; left_ms is -1 when the lock never expires
+--         {0, holder, left_ms}  busy; left_ms is -1 when the lock never expires; no holder
+--                               when it is Java's turn
 --         {2}                   this owner is buried
 --         {3, kind}             the name is in use as something else
 --
 -- Safe to repeat: an owner that holds already is granted again, with a newer token, and an
 -- owner that waits already keeps its place.
 
-local lock, queue, tomb, tokens = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local lock, queue, tomb, tokens, courtesy = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, lease_ms, waits = ARGV[1], ARGV[2], ARGV[3]
-local wake, provisional_ms = 'interlock:wake:', 2000
+local wake, provisional_ms, call = 'interlock:wake:', 2000, redis.call
 
-local call = redis.call
-if call('EXISTS', lock, queue, tomb) > 0 then
+if call('EXISTS', lock, queue, tomb, courtesy) > 0 then
   if call('EXISTS', tomb) == 1 then return {2} end
   if call('HEXISTS', lock, 'mode') == 1 then return {3, 'rwlock'} end
-  local holder = call('HKEYS', lock)[1]
+  local holder = call('HKEYS', lock)[1] or call('EXISTS', courtesy) == 1 and ''
+  -- A number that begins with 0 keeps the lock for whoever of ours comes next.
+  if holder and string.find(holder, ':0%d$') then holder = call('DEL', lock) == 0 end
   -- Free, but others may have come before: the first one that still hears gets it.
   while not holder do
     local head = call('ZRANGE', queue, 0, 0)[1]
@@ -44,7 +47,7 @@ if call('EXISTS', lock, queue, tomb) > 0 then
       end
       call('PEXPIRE', queue, 10000) -- every waiter asks again long before that
     end
-    return {0, holder, call('PTTL', lock)}
+    return {0, holder, math.max(call('PTTL', lock), call('PTTL', courtesy))}
   end
   call('ZREM', queue, owner)
 end

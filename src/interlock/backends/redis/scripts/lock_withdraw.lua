@@ -3,18 +3,21 @@
 -- KEYS[1]  lock            hash {owner: count}, Redisson's
 -- KEYS[2]  queue           sorted set of waiting owners, by arrival
 -- KEYS[3]  tomb            will be there for a while, so that a late question is refused
+-- KEYS[4]  courtesy        will be there for a moment when it is Java's turn
+-- KEYS[5]  turns           how many of ours have come since, one after another
 -- ARGV[1]  owner           who is withdrawn
 -- ARGV[2]  channel         where Redisson's waiters listen
--- ARGV[3]  tomb_ms         how long the owner stays refused
--- ARGV[4]  reason          why, for its holder to read; may be empty
+-- ARGV[3]  patience        how many of ours may come before it is Java's turn again
+-- ARGV[4]  tomb_ms         how long the owner stays refused
+-- ARGV[5]  reason          why, for its holder to read; may be empty
 --
 -- returns {1}  it held the lock, which was released
 --         {0}  it did not hold the lock
 --
 -- Safe to repeat: nothing is left to remove, and the tomb is set again.
 
-local lock, queue, tomb = KEYS[1], KEYS[2], KEYS[3]
-local owner, channel, tomb_ms, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local lock, queue, tomb, courtesy, turns = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local owner, channel, patience, tomb_ms, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local wake, provisional_ms = 'interlock:wake:', 2000
 
 redis.call('ZREM', queue, owner) -- first: a script that has written is not stopped by maxmemory
@@ -25,12 +28,25 @@ if removed ~= 1 then
   if removed == 0 or string.find(removed.err, 'WRONGTYPE') then return {0} end
   return removed
 end
-local shared = redis.call('PUBLISH', channel, '0') > 0
+-- Where Java waits too, ours and Java's take turns: ours come one after another, as many as
+-- Java has been seen to take, and then the lock stays free, for a moment for Java alone.
+local java = redis.call('PUBLISH', channel, '0') > 0
+local yields = java and redis.call('INCR', turns) >= tonumber(patience)
+if java then redis.call('PEXPIRE', turns, 1000) end
+if yields then
+  redis.call('DEL', turns)
+  redis.call('SET', courtesy, 1, 'PX', 5)
+end
 while true do
   local head = redis.call('ZRANGE', queue, 0, 0)[1]
+  if not head and java and not yields then
+    -- It is the turn of ours, and one of them is often back at once.
+    redis.call('HSET', lock, (string.gsub(owner, ':%d*(%d)$', ':0%1')), 1)
+    redis.call('PEXPIRE', lock, 2)
+  end
   if not head then return {1} end
   if redis.call('PUBLISH', wake .. string.match(head, '^(.*):'), head) > 0 then
-    if not shared then
+    if not yields then
       redis.call('ZREM', queue, head)
       redis.call('HSET', lock, head, 1)
       redis.call('PEXPIRE', lock, provisional_ms)

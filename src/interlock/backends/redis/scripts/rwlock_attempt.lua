@@ -29,7 +29,8 @@ if call('EXISTS', tomb) == 1 then return {2} end
 local is, head = call('HGET', lock, 'mode'), call('ZRANGE', queue, 0, 0)[1]
 local other = is ~= 'read' and is ~= 'write' and call('HKEYS', lock)[1]
 if other and other ~= owner then return {3, other} end
-local mine = call('HEXISTS', lock, owner .. ':write') == 1 and 'write'
+-- Whoever asked for a plain lock has let the owner in as one; it is what it wants to be.
+local mine = other and mode or call('HEXISTS', lock, owner .. ':write') == 1 and 'write'
   or call('HEXISTS', lock, owner) == 1 and call('EXISTS', hold(owner, 1)) == 1 and 'read'
 local fits = not is or is == 'read' and mode == 'read'
 if not mine and (not fits or (head or owner) ~= owner) then

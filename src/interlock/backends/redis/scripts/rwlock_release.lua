@@ -20,7 +20,8 @@ local wake, provisional_ms = 'interlock:wake:', 2000
 local call, channel = redis.call, 'redisson_rwlock:' .. tag
 local function hold(who, number) return tag .. ':' .. who .. ':rwlock_timeout:' .. number end
 
-call('ZREM', queue, owner) -- first: a script that has written is not stopped by maxmemory
+-- The queue first: a script that has written is not stopped by maxmemory.
+if tomb_ms ~= '0' then call('ZREM', queue, owner) end
 if tomb_ms ~= '0' then call('SET', tomb, reason, 'PX', tomb_ms) end
 local is = call('TYPE', lock).ok == 'hash' and call('HGET', lock, 'mode')
 -- What is something else by now has nothing of the owner's in it.
