@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,10 +67,26 @@ def server() -> Iterator[Fortress]:
 def use_everything(world: World, server: Fortress) -> None:
     """Everything a program does with locks, seen from the server."""
     first, second = (world.connect(server.url) for _ in range(2))
-    for kind in ("lock", "mutex"):
-        locks = [getattr(each, kind)(f"orders:{kind}", lease=0.4) for each in (first, second)]
-        contend(world, server, *locks)
+    for kind in ("lock", "mutex", "fair_lock", "fenced_lock", "write", "semaphore", "leased"):
+        contend(world, server, *(KINDS[kind](each) for each in (first, second)))
     wait_for_java(world, server, first.lock("orders:java"))
+    read_and_write(world, server, first, second)
+    come_back(world, second.semaphore("orders:back", permits=1, lease=0.05, renew=False))
+    line_up_and_leave(world, server, first, second)
+    count_down(world, server, first, second)
+    look(world, first)
+
+
+#: Ways to make something that one at a time can hold.
+KINDS: dict[str, Callable[[Any], Any]] = {
+    "lock": lambda client: client.lock("orders:lock", lease=0.4),
+    "mutex": lambda client: client.mutex("orders:mutex", lease=0.4),
+    "fair_lock": lambda client: client.fair_lock("orders:fair", lease=0.4),
+    "fenced_lock": lambda client: client.fenced_lock("orders:fenced", lease=0.4),
+    "write": lambda client: client.rwlock("orders:rw", lease=0.4).write(),
+    "semaphore": lambda client: client.semaphore("orders:sem", permits=1, lease=0.4),
+    "leased": lambda client: client.leased_semaphore("orders:leased", permits=1, lease=0.4),
+}
 
 
 def contend(world: World, server: Fortress, first: Any, second: Any) -> None:
@@ -87,14 +103,72 @@ def contend(world: World, server: Fortress, first: Any, second: Any) -> None:
     world.do(waiting.result(5).release)
 
 
-def queued(server: Fortress, name: str) -> bool:
+def read_and_write(world: World, server: Fortress, first: Any, second: Any) -> None:
+    """Read beside others, keep a writer waiting, go on reading after writing."""
+    cache, other = first.rwlock("orders:rw", lease=0.4), second.rwlock("orders:rw", lease=0.4)
+    hold, beside = world.do(cache.read().acquire), world.do(other.read().acquire)
+    writing = world.start(other.write().acquire)
+    eventually(lambda: queued(server, "orders:rw"), within=2)
+    world.do(hold.release)
+    world.do(beside.release)
+    world.do(writing.result(5).downgrade)
+    world.do(writing.result().release)
+
+
+def come_back(world: World, semaphore: Any) -> None:
+    """A permit that nobody gives back comes back by itself."""
+    world.do(semaphore.acquire)
+    world.do(semaphore.acquire)
+    world.do(lambda: semaphore.set_permits(2))
+
+
+def line_up_and_leave(world: World, server: Fortress, first: Any, second: Any) -> None:
+    """Leave the middle of a fair queue, whose head was dead."""
+    with raw(server.port, username="admin", password="pw", db=1) as java:
+        java.rpush("redisson_lock_queue:{orders:fair}", JAVA)
+        java.zadd("redisson_lock_timeout:{orders:fair}", {JAVA: 1})
+    hold = world.do(first.fair_lock("orders:fair").acquire)
+    leaving = world.start(second.fair_lock("orders:fair", timeout=1.0).acquire)
+    eventually(lambda: queued(server, "orders:fair"), within=2)
+    staying = world.start(world.connect(server.url).fair_lock("orders:fair").acquire)
+    eventually(lambda: queued(server, "orders:fair") == 2, within=2)
+    assert isinstance(leaving.exception(5), AcquireTimeout)
+    world.do(hold.release)
+    world.do(staying.result(5).release)
+
+
+def count_down(world: World, server: Fortress, first: Any, second: Any) -> None:
+    latch = first.latch("orders:latch")
+    world.do(lambda: latch.set(2))
+    waiting = world.start(second.latch("orders:latch").wait)
+    world.do(latch.count_down)
+    world.do(latch.count_down)
+    assert waiting.result(5)
+
+
+def look(world: World, client: Any) -> None:
+    hold = world.do(client.lock("orders:lock").acquire)
+    assert world.do(lambda: client.inspect("orders:lock"))
+    assert world.do(lambda: client.locks("orders:*"))
+    assert world.do(lambda: client.revoke("orders:lock"))
+    with contextlib.suppress(LockLost):
+        world.do(hold.release)
+
+
+def queued(server: Fortress, name: str) -> int:
     with raw(server.port, username="admin", password="pw", db=1) as peek:
-        return bool(peek.zcard(f"interlock:queue:{{{name}}}"))
+        ours: int = peek.zcard(f"interlock:queue:{{{name}}}")
+        fair: int = peek.llen(f"redisson_lock_queue:{{{name}}}")
+        return ours + fair
+
+
+#: Somebody of Redisson's.
+JAVA = "6e3814a1-e847-452b-a982-45baf93a1df2:1"
 
 
 def wait_for_java(world: World, server: Fortress, lock: Any) -> None:
     with raw(server.port, username="admin", password="pw", db=1) as java:
-        java.hset("orders:java", "6e3814a1-e847-452b-a982-45baf93a1df2:1", 1)
+        java.hset("orders:java", JAVA, 1)
         java.pexpire("orders:java", 20_000)
         waiting = world.start(lock.acquire)
         eventually(lambda: queued(server, "orders:java"), within=2)
@@ -134,7 +208,8 @@ def test_each_documented_right_is_needed_and_its_lack_leaves_no_ghost(
     denied = server.admin.execute_command("ACL", "LOG")
     assert any(command in str(entry) for entry in denied)
     with raw(server.port, username="admin", password="pw", db=1) as peek:
-        assert [key for key in peek.keys("orders:*") if peek.pttl(key) == -1] == []
+        locks = [key for key in peek.keys("orders:*") if peek.type(key) == "hash"]
+        assert [key for key in locks if peek.pttl(key) == -1] == []
 
 
 @pytest.mark.parametrize("command", ["hset", "pexpire", "set", "time", "exists", "evalsha"])
