@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from ...ledger import RELEASED, refusal
-from ...model import MARKS, Busy, Holder, LockInfo
+from ...ledger import RELEASED
+from ...model import MARKS, Busy
 from ...steps import Steps, call
 from . import names
-from .locks import TOMBSTONE_MS, RedisLocks, left, ms, text, texts
-from .people import described
+from .locks import TOMBSTONE_MS, RedisLocks, ms, text
 from .scripts import script
 
 #: For how long Java takes a waiter to be alive that has set itself no limit.
@@ -61,7 +59,7 @@ class FairLocks(RedisLocks):
 
     def waiting(self, timeout: float) -> FairLocks:
         """The same, whose waiters let Java know how long they mean to wait."""
-        wait = timeout if 0 < timeout < math.inf else WAIT
+        wait = timeout if 0 < timeout < WAIT else WAIT
         return self if wait == self.wait else FairLocks(self.label, wait)
 
     def attempt(
@@ -93,17 +91,8 @@ class FairLocks(RedisLocks):
         args = (owner, ms(self.wait), channels, tomb_ms, reason)
         return call(self._release, keys, args, until, _released)
 
-    def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        keys = (name, places(name).queue)
-        answer: Any = yield from call(self._look, keys, (), until)
-        if answer[0] == 0:
-            return None
-        if answer[0] != 1:
-            raise refusal(name, self.kind, texts(answer), self.label)
-        owner, lease_left = text(answer[1]), left(answer[2])
-        self._busy(name, owner, lease_left)  # refuses a holder of another kind
-        holders = yield from described([Holder(owner, expires_in=lease_left)], until)
-        return LockInfo(name, self.kind, holders, lease_left, int(answer[3]))
+    def _seen(self, name: str) -> tuple[str, ...]:
+        return (name, places(name).queue)
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
         mine = names.wake_topic(owner)

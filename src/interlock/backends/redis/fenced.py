@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-from ...model import Busy
+from ...model import Busy, Holder
 from ...steps import Steps, call
 from . import names
 from .locks import HashLocks
@@ -24,7 +27,7 @@ class FencedLocks(HashLocks):
 
     def __init__(self, label: str) -> None:
         super().__init__(label)
-        self._attempt = script("fenced_attempt")
+        self._attempt, self._look = script("fenced_attempt"), script("fenced_look")
 
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
@@ -33,3 +36,10 @@ class FencedLocks(HashLocks):
         keys = (name, places.queue, places.tombs + owner, counter_key(name), places.courtesy)
         args = (owner, math.ceil(lease * 1000), int(waits))
         return call(self._attempt, keys, args, until, self._attempted)
+
+    def _seen(self, name: str) -> tuple[str, ...]:
+        return (*super()._seen(name), counter_key(name))
+
+    def _top(self, answer: Sequence[Any]) -> Holder:
+        """The last number that was given out is the holder's."""
+        return replace(super()._top(answer), token=int(answer[4]))

@@ -121,17 +121,22 @@ class RedisLocks:
         return Call(self._renew, locks, (ms(lease), *(owner for _, owner in batch)), until)
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        keys = (name, names.queue_key(name))
-        answer: Any = yield from call(self._look, keys, (), until)
+        answer: Any = yield from call(self._look, self._seen(name), (), until)
         if answer[0] == 0:
             return None
         if answer[0] != 1:
             raise refusal(name, self.kind, texts(answer), self.label)
-        owner, lease_left = text(answer[1]), left(answer[2])
-        if names.is_ours(owner) and (kind := names.use_of(owner)) != self.kind:
-            raise in_use(name, kind, self.kind, self.label)
-        holders = yield from described([Holder(owner, expires_in=lease_left)], until)
-        return LockInfo(name, self.kind, holders, lease_left, int(answer[3]))
+        holder = self._top(answer)
+        self._busy(name, holder.owner, None)  # refuses what is of another kind
+        holders = yield from described([holder], until)
+        return LockInfo(name, self.kind, holders, holder.expires_in, int(answer[3]))
+
+    def _seen(self, name: str) -> tuple[str, ...]:
+        """The keys that are looked at: the lock, and who waits."""
+        return (name, names.queue_key(name))
+
+    def _top(self, answer: Sequence[Any]) -> Holder:
+        return Holder(text(answer[1]), expires_in=left(answer[2]))
 
 
 class Neighbours:

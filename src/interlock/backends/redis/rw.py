@@ -62,6 +62,9 @@ class RwLocks(RedisLocks):
         self._release = self._withdraw = script("rwlock_release")
         self._renew, self._downgrade = script("rwlock_renew"), script("rwlock_downgrade")
 
+    def waiting(self, timeout: float) -> RwLocks:
+        return self
+
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
