@@ -51,12 +51,13 @@ def attempt(
         if permits is None:
             return (UNSET,)
         shelf.set_fact(name, kind, permits)
-    if share_of(held, owner) is None:
-        busy = _refused(shelf, name, kind, Waiter(owner, weight))
-        if busy is not None:
-            if waits:
-                shelf.enqueue(name, owner, weight)
-            return busy
+    if (mine := share_of(held, owner)) is not None:
+        weight = mine.weight  # a question that comes late makes no reader a writer again
+    elif (busy := _refused(shelf, name, kind, Waiter(owner, weight))) is not None:
+        if waits:
+            shelf.enqueue(name, owner, weight)
+        return busy
+    else:
         shelf.dequeue(name, owner)
     shelf.put(name, kind, owner, weight, lease)
     return GRANTED, shelf.next_token(name, owner)
@@ -64,19 +65,20 @@ def attempt(
 
 def _refused(shelf: Shelf, name: str, kind: str, asker: Waiter) -> tuple[Any, ...] | None:
     """Let those in who came before; None if there is room left for the one who asks."""
-    room = room_of(shelf, name, kind)
     held = hand_over(shelf, name, kind, asker.owner)
     head = shelf.head(name)
-    first = head is None or head.owner == asker.owner
-    if first and fits(held, asker.weight, room):
+    ahead = None if head is None or head.owner == asker.owner else head.owner
+    if ahead is None and fits(held, asker.weight, room_of(shelf, name, kind)):
         return None
     if not held:
-        return BUSY, None if head is None else head.owner, None
+        return BUSY, ahead, None
     return BUSY, held[0].owner, min(each.left for each in held)
 
 
 def hand_over(shelf: Shelf, name: str, kind: str, asker: str | None = None) -> Sequence[Held]:
     """Give what is free to the first waiters that still hear, up to the one who asks."""
+    if shelf.head(name) is None:
+        return shelf.held(name)
     room, held = room_of(shelf, name, kind), list(shelf.held(name))
     while (head := shelf.head(name)) is not None and head.owner != asker:
         fitting = fits(held, head.weight, room)
@@ -86,6 +88,8 @@ def hand_over(shelf: Shelf, name: str, kind: str, asker: str | None = None) -> S
         if fitting and shelf.wake(name, head.owner):
             shelf.put(name, kind, head.owner, head.weight, PROVISIONAL)
             held.append(Held(kind, head.owner, head.weight, PROVISIONAL))
+            if kind not in SHARED:
+                break  # it has the whole of it
     return held
 
 
@@ -99,12 +103,17 @@ def room_of(shelf: Shelf, name: str, kind: str) -> int:
 
 def fits(held: Iterable[Held], weight: int, room: int) -> bool:
     """Whether there is room for another share."""
-    return sum(each.weight for each in held) + weight <= room
+    for each in held:
+        weight += each.weight
+    return weight <= room
 
 
 def share_of(held: Iterable[Held], owner: str) -> Held | None:
     """What an owner holds."""
-    return next((each for each in held if each.owner == owner), None)
+    for each in held:
+        if each.owner == owner:
+            return each
+    return None
 
 
 def other_kind(held: Sequence[Held], fact: Fact | None, kind: str) -> str | None:

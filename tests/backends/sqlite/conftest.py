@@ -15,6 +15,7 @@ import interlock
 
 from ...processes.people import Worker
 from ..redis.worlds import WORLDS, World
+from .shelf import Shelf
 
 NOBODY = 65534
 
@@ -34,6 +35,14 @@ def url(path: Path) -> str:
 def client(url: str) -> Iterator[interlock.Client]:
     with interlock.connect(url) as client:
         yield client
+
+
+@pytest.fixture
+def shelf(path: Path) -> Iterator[Shelf]:
+    """The records of a new lock file."""
+    shelf = Shelf(path)
+    yield shelf
+    shelf.close()
 
 
 @pytest.fixture(params=sorted(WORLDS))

@@ -23,6 +23,23 @@ def ask(path: Path, question: str, *facts: Any) -> list[Any]:
         return connection.execute(question, facts).fetchall()
 
 
+def queue(path: Path) -> list[str]:
+    """Who waits, in order."""
+    return [owner for (owner,) in ask(path, "SELECT owner FROM queue ORDER BY name, place")]
+
+
+def holders(path: Path) -> list[str]:
+    """Who holds what is called k, in order."""
+    rows = ask(path, "SELECT owner FROM records WHERE name = 'k' ORDER BY place")
+    return [owner for (owner,) in rows]
+
+
+def weights(path: Path) -> list[int]:
+    """How much of it each of them has, in the same order."""
+    rows = ask(path, "SELECT weight FROM records WHERE name = 'k' ORDER BY place")
+    return [weight for (weight,) in rows]
+
+
 @contextmanager
 def occupied(path: Path) -> Iterator[sqlite3.Connection]:
     """A transaction that somebody does not end."""

@@ -143,7 +143,7 @@ def test_calls_are_executed_in_the_order_in_which_they_were_made(path: Path) -> 
 
 def test_a_call_that_cannot_succeed_does_not_stop_its_neighbours(path: Path) -> None:
     def impossible(shelf: Any, name: str) -> None:
-        shelf.put(name, "lock", "nobody:1", 30.0)
+        shelf.put(name, "lock", "nobody:1", 1, 30.0)
         raise StoreError("impossible")
 
     async def scenario() -> list[Reply]:

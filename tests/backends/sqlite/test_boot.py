@@ -18,7 +18,7 @@ from .raw import ask
 
 
 def count(path: Path) -> list[int]:
-    """How many are held, wait, are buried and are known."""
+    """How many hold, wait, are buried and are known."""
     tables = ("records WHERE name != ''", "queue", "tombs", "clients")
     return [ask(path, f"SELECT count(*) FROM {table}")[0][0] for table in tables]
 
@@ -31,7 +31,7 @@ def fill(path: Path, worker: Callable[[], Worker]) -> int:
     token = int(holder.ask("token"))
     holder.kill()
     waiter.kill()
-    ask(path, "INSERT INTO tombs VALUES ('somebody:1', 99999999999)")
+    ask(path, "INSERT INTO tombs VALUES ('somebody:1', 99999999999, '')")
     return token
 
 
@@ -69,7 +69,7 @@ def test_whoever_lives_when_another_machine_comes_is_told_and_voids_nothing(
     world.do(world.do(client.lock("k").acquire).release)
     # What another machine does when it opens the file, and then takes a lock.
     ask(path, "UPDATE records SET owner = 'another boot' WHERE name = ''")
-    ask(path, "INSERT INTO records VALUES ('k', 'lock', 'another:1', 99999999999, 1)")
+    ask(path, "INSERT INTO records VALUES ('k', 'another:1', 'lock', 1, 99999999999, 1, 1)")
 
     for _ in range(2):
         with pytest.raises(StoreMisconfigured, match="another machine has taken it over"):

@@ -78,15 +78,17 @@ def test_the_file_says_what_it_is_and_which_version(client: interlock.Client, pa
         assert ask(path, "PRAGMA page_size") == [(opening.PAGE_BYTES,)]
 
 
-def test_a_newer_format_is_refused_and_both_versions_are_named(
-    world: World, url: str, path: Path
+@pytest.mark.parametrize("version", [VERSION - 1, VERSION + 6])
+def test_another_format_is_refused_and_both_versions_are_named(
+    world: World, url: str, path: Path, version: int
 ) -> None:
     with interlock.connect(url) as client, client.lock("k"):
         pass
-    ask(path, f"PRAGMA user_version = {VERSION + 6}")
+    ask(path, f"PRAGMA user_version = {version}")
 
-    with pytest.raises(StoreMisconfigured, match=f"version {VERSION + 6}, .* version {VERSION};"):
+    with pytest.raises(StoreMisconfigured, match=f"version {version}, .* version {VERSION};"):
         take(world, url)
+    assert ask(path, "PRAGMA user_version") == [(version,)]
 
 
 def _tables_of_another_program(path: Path) -> None:

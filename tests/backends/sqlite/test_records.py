@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,65 +11,19 @@ import pytest
 
 import interlock
 from interlock.backends.sqlite import opening
-from interlock.backends.sqlite.records import ALIVE_MS, GONE_MS
-from interlock.backends.sqlite.store import BATCH, SqliteLocks
-from interlock.backends.sqlite.world import World, worlds
+from interlock.backends.sqlite.records import ALIVE_MS, GONE_MS, Records
+from interlock.backends.sqlite.store import SqliteBackend
+from interlock.backends.sqlite.world import worlds
 from interlock.drive import now
 from interlock.errors import StoreError, StoreUnavailable
-from interlock.ledger import attempt, introduce, look, release, withdraw
+from interlock.ledger import Fact, Waiter, introduce, look, withdraw
+from interlock.ledger.stores import BATCH
 from interlock.model import TOMBSTONE, Holder
 from interlock.steps import Call, Steps, Together
 
 from ...processes.people import Worker
-from .raw import ask, until
-
-ANN, BOB, CID = "ann:1", "bob:1", "cid:1"
-
-
-class Shelf:
-    """A world whose operations can be called by their names, at an instant of choice."""
-
-    def __init__(self, path: Path) -> None:
-        self._world: World = worlds().enter(str(path))
-        self.call(look, "k")  # opens it
-        database = self._world._database
-        assert database is not None
-        self._start, self._offset = database._instant, 0
-        database.records._instant = lambda: self._start() + self._offset
-
-    def later(self, milliseconds: int) -> None:
-        self._offset += milliseconds
-
-    def call(self, operation: Any, *args: Any) -> Any:
-        replies = self._world.once((Call(operation, args[:1], args[1:], now() + 5),))
-        assert replies is not None
-        return replies[0]
-
-    def attempt(self, owner: str, waits: bool = True) -> tuple[Any, ...]:
-        answer: tuple[Any, ...] = self.call(attempt, "k", "lock", owner, 30.0, waits)
-        return answer
-
-    def release(self, owner: str) -> int:
-        return int(self.call(release, "k", "lock", owner))
-
-    def close(self) -> None:
-        worlds().leave(self._world)
-
-
-@pytest.fixture
-def shelf(path: Path) -> Iterator[Shelf]:
-    shelf = Shelf(path)
-    yield shelf
-    shelf.close()
-
-
-def queue(path: Path) -> list[str]:
-    return [owner for (owner,) in ask(path, "SELECT owner FROM queue ORDER BY place")]
-
-
-def holder(path: Path) -> str | None:
-    rows = ask(path, "SELECT owner FROM records WHERE name = 'k'")
-    return str(rows[0][0]) if rows else None
+from .raw import ask, holders, queue, until
+from .shelf import ANN, BOB, CID, Shelf
 
 
 def test_a_pair_leaves_nothing_but_the_token(client: interlock.Client, path: Path) -> None:
@@ -94,7 +48,7 @@ def test_places_are_given_in_order_even_when_the_first_have_gone(shelf: Shelf, p
     shelf.release(ANN)
     shelf.attempt(ANN)
 
-    assert holder(path) == BOB
+    assert holders(path) == [BOB]
     assert queue(path) == [CID, ANN]
 
 
@@ -105,7 +59,7 @@ def test_a_waiter_lives_for_a_while_after_its_last_question(shelf: Shelf, path: 
 
     shelf.release(ANN)
 
-    assert holder(path) == BOB
+    assert holders(path) == [BOB]
 
 
 def test_a_waiter_that_has_died_is_passed_over_and_swept_away(shelf: Shelf, path: Path) -> None:
@@ -116,7 +70,7 @@ def test_a_waiter_that_has_died_is_passed_over_and_swept_away(shelf: Shelf, path
 
     shelf.release(ANN)
 
-    assert holder(path) == CID
+    assert holders(path) == [CID]
     assert queue(path) == []
 
 
@@ -127,7 +81,7 @@ def test_a_lock_whose_waiters_have_all_died_is_free(shelf: Shelf, path: Path) ->
 
     shelf.release(ANN)
 
-    assert holder(path) is None
+    assert holders(path) == []
     assert shelf.attempt(CID, waits=False)[0] == 1
 
 
@@ -221,7 +175,7 @@ def test_the_log_does_not_grow_without_bounds(
 
 
 def test_renewals_go_in_batches() -> None:
-    locks = SqliteLocks("lock", True, "sqlite:///x")
+    locks = SqliteBackend("/x").locks
     holds = [(f"k{number}", f"me:{number}") for number in range(BATCH + 10)]
     steps: Steps[Any] = locks.renew(holds, 30.0, now() + 5)
     request = next(steps)
@@ -231,8 +185,26 @@ def test_renewals_go_in_batches() -> None:
     with pytest.raises(StopIteration) as end:
         steps.send([[True] * BATCH, failure])
 
-    assert [len(call.args) - 2 for call in request.calls] == [BATCH, 10]
+    assert [len(call.args) - 1 for call in request.calls] == [BATCH, 10]
     assert end.value.value == [True] * BATCH + [failure] * 10
+
+
+def test_an_operation_sees_at_once_what_it_has_changed(shelf: Shelf) -> None:
+    def change(records: Records, name: str) -> None:
+        assert (records.held(name), records.fact(name), records.head(name)) == ((), None, None)
+        records.put(name, "semaphore", ANN, 2, 30.0)
+        records.set_fact(name, "semaphore", 3)
+        records.enqueue(name, BOB, 4)
+        assert [each[:3] for each in records.held(name)] == [("semaphore", ANN, 2)]
+        assert records.fact(name) == Fact("semaphore", 3)
+        assert records.head(name) == Waiter(BOB, 4)
+        records.drop(name, ANN)
+        records.drop_fact(name)
+        records.dequeue(name, BOB)
+        assert (records.held(name), records.fact(name), records.head(name)) == ((), None, None)
+
+    shelf.call(change, "k")
+    assert shelf.call(look, "k") is None
 
 
 def test_a_transaction_interrupted_by_its_own_thread_refuses_the_second(path: Path) -> None:
@@ -242,11 +214,11 @@ def test_a_transaction_interrupted_by_its_own_thread_refuses_the_second(path: Pa
     def handler(shelf: Any, name: str) -> str:
         with pytest.raises(StoreUnavailable, match="signal handler"):
             world.once((Call(look, ("k",), (), now() + 5),))
-        shelf.put(name, "lock", ANN, 30.0)
+        shelf.put(name, "lock", ANN, 1, 30.0)
         return "done"
 
     assert world.once((Call(handler, ("k",), (), now() + 5),)) == ["done"]
-    assert holder(path) == ANN
+    assert holders(path) == [ANN]
     worlds().leave(world)
 
 
@@ -254,7 +226,7 @@ def test_an_interrupted_transaction_is_undone_and_blocks_nobody(path: Path) -> N
     world = worlds().enter(str(path))
 
     def interrupt(shelf: Any, name: str) -> None:
-        shelf.put(name, "lock", ANN, 30.0)
+        shelf.put(name, "lock", ANN, 1, 30.0)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as kept:
@@ -263,6 +235,6 @@ def test_an_interrupted_transaction_is_undone_and_blocks_nobody(path: Path) -> N
     # Even while its traceback is alive.
     assert kept.value.__traceback__ is not None
     ask(path, "BEGIN IMMEDIATE")
-    assert holder(path) is None
+    assert holders(path) == []
     assert world.once((Call(look, ("k",), (), now() + 5),)) == [None]
     worlds().leave(world)

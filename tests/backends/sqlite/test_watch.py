@@ -29,7 +29,7 @@ class Fake:
 
     def __init__(self) -> None:
         self.number = 0
-        self.sights: dict[Topic, Sight | None] = {}
+        self.sights: dict[Topic, Sight] = {}
         self.askers: list[str] = []
         self.glances = 0
         self.failure: Exception | None = None
@@ -40,9 +40,9 @@ class Fake:
             raise self.failure
         return self.number
 
-    def glance(self, topics: Sequence[Topic]) -> list[Sight | None]:
+    def glance(self, topics: Sequence[Topic]) -> list[Sight]:
         self.glances += 1
-        return [self.sights.get(topic, Sight("somebody:1", 0)) for topic in topics]
+        return [self.sights.get(topic, Sight(False, "somebody", 0)) for topic in topics]
 
     def commit(self) -> None:
         self.number += 1
@@ -75,10 +75,10 @@ def parked(watch: Watch, place: Seat, seconds: float = 10.0) -> Future[bool]:
     return outcome
 
 
-def test_whoever_is_handed_the_lock_is_woken(fake: Fake, watch: Watch) -> None:
+def test_whoever_is_due_is_woken(fake: Fake, watch: Watch) -> None:
     waiting = parked(watch, seat(watch, MINE))
 
-    fake.sights[MINE] = Sight(MINE[1], 0)
+    fake.sights[MINE] = Sight(True, "me", 0)
     fake.commit()
 
     assert waiting.result(5) is True
@@ -88,21 +88,12 @@ def test_everybody_else_sleeps_on(fake: Fake, watch: Watch) -> None:
     mine = parked(watch, seat(watch, MINE))
     theirs = parked(watch, seat(watch, THEIRS), seconds=0.5)
 
-    fake.sights[MINE] = Sight(MINE[1], 0)
-    fake.sights[THEIRS] = Sight(MINE[1], 0)
+    fake.sights[MINE] = Sight(True, "me", 0)
+    fake.sights[THEIRS] = Sight(False, "me", 0)
     fake.commit()
 
     assert mine.result(5) is True
     assert theirs.result(5) is False
-
-
-def test_a_lock_that_is_free_wakes_whoever_waits_for_it(fake: Fake, watch: Watch) -> None:
-    waiting = parked(watch, seat(watch, MINE))
-
-    fake.sights[MINE] = None
-    fake.commit()
-
-    assert waiting.result(5) is True
 
 
 def test_a_wake_between_listening_and_parking_is_not_missed(fake: Fake, watch: Watch) -> None:
@@ -118,7 +109,7 @@ def test_a_commit_between_listening_and_parking_is_not_missed(fake: Fake, watch:
     parked(watch, seat(watch, THEIRS), seconds=0.05).result(5)  # the number is known by now
     place = seat(watch, MINE)
 
-    fake.sights[MINE] = Sight(MINE[1], 0)
+    fake.sights[MINE] = Sight(True, "me", 0)
     fake.commit()
 
     assert watch.park(place, now() + 5) is True
@@ -147,7 +138,7 @@ def test_when_the_leader_goes_another_one_leads(fake: Fake, watch: Watch) -> Non
     watch.wake([MINE])
     assert leader.result(5) is True
 
-    fake.sights[THEIRS] = Sight(THEIRS[1], 0)
+    fake.sights[THEIRS] = Sight(True, "me", 0)
     fake.commit()
 
     assert follower.result(5) is True
@@ -160,7 +151,7 @@ def test_a_follower_that_goes_does_not_disturb_the_leader(fake: Fake, watch: Wat
 
     watch.wake([THEIRS])
     assert follower.result(5) is True
-    fake.sights[MINE] = Sight(MINE[1], 0)
+    fake.sights[MINE] = Sight(True, "me", 0)
     fake.commit()
 
     assert leader.result(5) is True
@@ -177,13 +168,13 @@ def test_a_file_that_cannot_be_asked_disturbs_nobody(
     until(lambda: len(fake.askers) > asked + 2)
 
     fake.failure = None
-    fake.sights[MINE] = Sight(MINE[1], 0)
+    fake.sights[MINE] = Sight(True, "me", 0)
     fake.commit()
 
     assert waiting.result(5) is True
 
 
-def test_pauses_grow_with_the_quiet_and_shrink_with_a_new_holder(
+def test_pauses_grow_with_the_quiet_and_shrink_with_a_new_sign(
     fake: Fake, watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = [1000.0]
@@ -202,10 +193,26 @@ def test_pauses_grow_with_the_quiet_and_shrink_with_a_new_holder(
     assert first < later < longest == watching.LONGEST
 
 
+def test_commits_that_change_nothing_for_a_waiter_leave_the_pauses_long(
+    fake: Fake, watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = [1000.0]
+    monkeypatch.setattr(watching, "now", lambda: at[0])
+    watch.enter(MINE, lambda: None)
+    watch._ask()
+    at[0] += 100
+
+    fake.commit()
+    watch._ask()
+
+    assert fake.glances == 2
+    assert watch._pause() == watching.LONGEST
+
+
 def test_whoever_stands_further_back_asks_less_often(fake: Fake, watch: Watch) -> None:
     watch.enter(MINE, lambda: None)
     first = watch._pause()
-    fake.sights[MINE] = Sight("somebody:1", 9)
+    fake.sights[MINE] = Sight(False, "somebody", 9)
     fake.commit()
 
     watch._ask()
@@ -228,7 +235,7 @@ def test_a_thread_waits_for_tasks_and_goes_when_there_is_none(
     thread = watch._lookout
     assert thread is not None
 
-    fake.sights[MINE] = Sight(MINE[1], 0)
+    fake.sights[MINE] = Sight(True, "me", 0)
     fake.commit()
 
     assert woken.wait(5)
@@ -252,7 +259,7 @@ def test_a_thread_that_has_nobody_to_wait_for_hears_of_the_next_at_once(
     woken = threading.Event()
 
     watch.enter_task(MINE, woken.set)
-    fake.sights[MINE] = Sight(MINE[1], 0)
+    fake.sights[MINE] = Sight(True, "me", 0)
     fake.commit()
 
     assert woken.wait(2)

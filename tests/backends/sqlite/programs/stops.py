@@ -9,7 +9,7 @@ import sys
 def main(path: str) -> None:
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("BEGIN IMMEDIATE")
-    connection.execute("INSERT INTO records VALUES ('spoilt', 'lock', 'nobody:1', 1, 1)")
+    connection.execute("INSERT INTO records VALUES ('spoilt', 'nobody:1', 'lock', 1, 1, 1, 1)")
     sys.stdout.write("in the middle\n")
     sys.stdout.flush()
     sys.stdin.readline()
