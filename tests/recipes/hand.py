@@ -8,7 +8,7 @@ from typing import Any
 from interlock.events import Event
 from interlock.model import Busy
 from interlock.recipes.lock import Seeking
-from interlock.steps import Call, Listen, Park, Request, Steps, call
+from interlock.steps import Call, Elsewhere, Listen, Park, Request, Steps, call
 from interlock.stores import LockStore
 from interlock.testing.sim.holds import SimWakes
 
@@ -29,7 +29,10 @@ class Clock:
 class Paper:
     """A store on paper: its answers are whatever the test sends."""
 
-    kind, reentrant = "lock", True
+    kind, mark, reentrant, shared = "lock", "1", True, False
+
+    def waiting(self, timeout: float) -> Paper:
+        return self
 
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
@@ -39,8 +42,12 @@ class Paper:
     def release(self, name: str, owner: str, until: float) -> Steps[Any]:
         return (yield from call("release", (name,), (owner,), until))
 
-    def withdraw(self, name: str, owner: str, until: float) -> Steps[Any]:
-        return (yield from call("withdraw", (name,), (owner,), until))
+    def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[Any]:
+        args = (owner, reason) if reason else (owner,)
+        return (yield from call("withdraw", (name,), args, until))
+
+    def why(self, name: str, owner: str, until: float) -> Steps[Any]:
+        return (yield from call("why", (name,), (owner,), until))
 
     def renew(self, holds: Sequence[tuple[str, str]], lease: float, until: float) -> Steps[Any]:
         return (yield from call("renew", (), (tuple(holds), lease), until))
@@ -110,6 +117,8 @@ def words(request: Request) -> str:
         return f"{request.operation}, waiting" if waits else str(request.operation)
     if isinstance(request, Park):
         return f"{'pause' if request.wakes is None else 'park'} until {request.until:.6g}"
+    if isinstance(request, Elsewhere):
+        return "elsewhere"
     return "listen" if isinstance(request, Listen) else "together"
 
 

@@ -55,7 +55,7 @@ class Stage:
         assert isinstance(backend, MemoryBackend)
         records = backend.world.records
         traces: dict[str, Any] = {
-            "held": records.locks,
+            "held": records.holds,
             "waiting": records.queues,
             "on the rota": self.client.rota.holds(),
             "in line": self.client.lines.busy(),

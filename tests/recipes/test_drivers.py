@@ -7,6 +7,7 @@ import inspect
 import re
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from interlock.drive import aperform, arun, perform, run, where
 from interlock.errors import StoreUnavailable
 from interlock.recipes.lock import acquire
-from interlock.steps import Call, Park, Steps, Wakes, call, listen, park, together
+from interlock.steps import Call, Park, Steps, Wakes, call, elsewhere, listen, park, together
 
 from .hand import Case, Hand, Place
 
@@ -85,6 +86,10 @@ class World:
     def __init__(self, link: type[Replies], drive: Callable[[Steps[Any], Any], Any]) -> None:
         self.link, self.drive = link, drive
 
+    def runner(self, link: Any) -> Callable[[Steps[Any]], Any]:
+        """How a client of this world, on this link, runs steps."""
+        return partial(run if self.drive is run else arun, link=link)
+
 
 def run_in_loop(steps: Steps[Any], link: Any) -> Any:
     return asyncio.run(arun(steps, link))
@@ -138,6 +143,32 @@ def test_what_the_steps_raise_comes_out(world: World) -> None:
         world.drive(everything(), world.link(error))
 
     assert caught.value is error
+
+
+def abroad() -> Steps[int]:
+    """Some steps that another client runs."""
+    answer: int = yield from call("x", (), (), 1.0)
+    return answer
+
+
+def test_steps_of_another_client_run_on_its_own_link(world: World) -> None:
+    ours, theirs = world.link(), world.link(7)
+
+    assert world.drive(elsewhere(world.runner(theirs), abroad()), ours) == 7
+    assert (ours.asked, theirs.asked) == ([], ["call x"])
+
+
+def test_what_another_clients_steps_raise_is_thrown_into_ours(world: World) -> None:
+    def steps(theirs: Any) -> Steps[str]:
+        try:
+            yield from elsewhere(world.runner(theirs), abroad())
+        except StoreUnavailable as failure:
+            return f"saw {failure}"
+        return "saw nothing"
+
+    theirs = world.link(StoreUnavailable("their store is down"))
+
+    assert world.drive(steps(theirs), world.link()) == "saw their store is down"
 
 
 def test_something_that_is_no_request_is_refused_where_it_was_yielded(world: World) -> None:

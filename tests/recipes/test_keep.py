@@ -55,10 +55,12 @@ def test_negative_answer_is_a_loss_at_once_and_moves_nothing() -> None:
     until = keeping.holds[0].until
 
     keeping.wait().reply([False, True])
+    assert keeping.rota.holds() == [keeping.holds[1]]
+    keeping.hand.reply("")
 
+    assert keeping.hand.story == ["park until 104", "renew", "why", "park until 108"]
     assert [hold.fate for hold in keeping.holds] == [[BY_ANSWER], []]
     assert keeping.holds[0].until == until
-    assert keeping.rota.holds() == [keeping.holds[1]]
 
 
 def test_negative_answer_for_what_was_released_meanwhile_is_nobodys_loss() -> None:
@@ -69,6 +71,7 @@ def test_negative_answer_for_what_was_released_meanwhile_is_nobodys_loss() -> No
     keeping.hand.reply([False])
 
     assert keeping.holds[0].fate == []
+    assert "why" not in keeping.hand.story
 
 
 def test_silence_moves_nothing_and_is_followed_by_another_question() -> None:
@@ -87,7 +90,7 @@ def test_error_for_one_hold_of_a_batch_leaves_the_others_alone() -> None:
     keeping = Round(holds=3)
     until = keeping.holds[1].until
 
-    keeping.wait().reply([True, DOWN, False])
+    keeping.wait().reply([True, DOWN, False]).reply("")
 
     assert [hold.fate for hold in keeping.holds] == [[], [], [BY_ANSWER]]
     assert keeping.holds[0].until == validity(104.0, LEASE)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from interlock import ledger
 from interlock.ledger import BURIED, BUSY, GRANTED, NOT_HELD, OTHER_KIND, RELEASED
 from interlock.model import PROVISIONAL, TOMBSTONE
 
@@ -139,6 +138,19 @@ def test_waiter_that_does_not_hear_is_dropped(desk: Desk) -> None:
     assert (desk.holder, desk.queue) == ("c", [])
 
 
+def test_waiter_keeps_its_place_while_the_lock_is_held_though_it_does_not_hear(
+    desk: Desk,
+) -> None:
+    """It may be about to hear again; as long as somebody holds, it is in nobody's way."""
+    desk.attempt("a")
+    desk.wait("b")
+    desk.vanish("b")
+
+    assert desk.wait("c") == (BUSY, "a", LEASE)
+
+    assert desk.queue == ["b", "c"]
+
+
 def test_waiter_that_sleeps_costs_one_provisional_lease(desk: Desk) -> None:
     desk.attempt("a")
     desk.wait("b")
@@ -201,7 +213,7 @@ def test_tombstones_do_not_pile_up(desk: Desk) -> None:
     assert list(desk.records.tombs) == ["b"]
 
 
-# --- renew, look, tokens ------------------------------------------------------------------------
+# --- renew, tokens ------------------------------------------------------------------------------
 
 
 def test_renewal_sets_the_lease_and_never_adds(desk: Desk) -> None:
@@ -225,17 +237,6 @@ def test_renewal_after_the_lease_ran_out_does_not_bring_it_back(desk: Desk) -> N
 
     assert desk.renew("a") == [False]
     assert desk.holder is None
-
-
-def test_look_tells_who_holds_and_how_many_wait(desk: Desk) -> None:
-    desk.attempt("a")
-    desk.wait("b")
-
-    info = ledger.look(desk.records, "name")
-
-    assert info is not None
-    assert (info.holders[0].owner, info.expires_in, info.waiters) == ("a", LEASE, 1)
-    assert ledger.look(desk.records, "other") is None
 
 
 def test_tokens_grow_even_if_the_clock_steps_back_or_the_count_is_lost(desk: Desk) -> None:

@@ -17,7 +17,15 @@ from interlock.recipes import keep, lock
 from interlock.recipes.lock import Seeking, acquire, attempt, release, wake_by
 from interlock.steps import Steps, call, listen, park
 from interlock.stores import LockStore
-from interlock.testing.sim import Fault, Scenario, SimHold, SimRecords, Violation, explore
+from interlock.testing.sim import (
+    Fault,
+    Scenario,
+    SimHold,
+    SimRecords,
+    Violation,
+    Want,
+    explore,
+)
 
 from .plans import BRISK, KEPT, PATIENT, STEADY
 
@@ -32,7 +40,7 @@ def only(*faults: Fault) -> frozenset[Fault]:
 class Tombless(SimRecords):
     """A store whose withdrawals leave no tombstone."""
 
-    def bury(self, owner: str) -> None:
+    def bury(self, owner: str, reason: str) -> None:
         pass
 
 
@@ -91,17 +99,17 @@ class Forgetful(LedgerLocks):
 
 def forgetful(operation: Any) -> Any:
     def attempt(shelf: Shelf, name: str, kind: str, owner: str, *rest: Any) -> Any:
-        held = shelf.held(name)
-        if held is not None and held.owner == owner:
-            return BUSY, owner, held.left
+        for held in shelf.held(name):
+            if held.owner == owner:
+                return BUSY, owner, held.left
         return operation(shelf, name, kind, owner, *rest)
 
     return attempt
 
 
 def test_without_knowing_its_own_owner_again_a_lost_reply_blocks_the_asker() -> None:
-    locks = Forgetful("lock", True, "simulation")
-    broken = Scenario((BRISK, BRISK), kinds=only(Fault.REPLY_LOST), locks=locks)
+    plan = BRISK._replace(want=Want(Forgetful("lock", True, "simulation")))
+    broken = Scenario((plan, plan), kinds=only(Fault.REPLY_LOST))
 
     with pytest.raises(Violation, match="was told to wait for itself"):
         explore(broken)
@@ -139,10 +147,10 @@ def test_without_a_poll_cap_a_waiter_depends_on_its_wake(monkeypatch: pytest.Mon
 class Stack(SimRecords):
     """A store that serves the last one first."""
 
-    def enqueue(self, name: str, owner: str) -> None:
+    def enqueue(self, name: str, owner: str, weight: int) -> None:
         queue = self.queues.get(name, {})
         if owner not in queue:
-            self.queues[name] = {owner: None, **queue}
+            self.queues[name] = {owner: weight, **queue}
 
 
 def test_serving_the_last_one_first_is_out_of_order() -> None:
@@ -188,23 +196,24 @@ class AddingLocks(LedgerLocks):
     """A store whose renewal adds to the lease instead of setting it."""
 
     def renew(self, holds: Any, lease: float, until: float) -> Steps[list[bool]]:
-        def renew(shelf: Shelf, kind: str, lease: float, *holds: tuple[str, str]) -> list[bool]:
+        def renew(shelf: Shelf, lease: float, *holds: tuple[str, str]) -> list[bool]:
             ((name, owner),) = holds
-            held = shelf.held(name)
-            if held is None or held.owner != owner:
+            held = next((each for each in shelf.held(name) if each.owner == owner), None)
+            if held is None:
                 return [False]
-            shelf.put(name, kind, owner, held.left + lease)
+            shelf.put(name, held.kind, owner, held.weight, held.left + lease)
             return [True]
 
-        answers: list[bool] = yield from call(renew, (), (self.kind, lease, *holds), until)
+        answers: list[bool] = yield from call(renew, (), (lease, *holds), until)
         return answers
 
 
 def test_a_renewal_that_adds_promises_more_than_a_lease() -> None:
-    locks = AddingLocks("lock", True, "simulation")
+    want = Want(AddingLocks("lock", True, "simulation"))
+    plans = (KEPT._replace(want=want), PATIENT._replace(want=want))
 
     with pytest.raises(Violation, match="longer than any lease"):
-        explore(Scenario((KEPT, PATIENT), faults=0, locks=locks))
+        explore(Scenario(plans, faults=0))
 
 
 class Adding(SimHold):
@@ -224,12 +233,12 @@ def test_a_hold_that_adds_its_renewals_trusts_a_lease_that_is_over() -> None:
 
 
 def test_silence_taken_for_a_yes_makes_two_believers(monkeypatch: pytest.MonkeyPatch) -> None:
-    settle = keep._settle  # pyright: ignore[reportPrivateUsage]
+    settled = keep._settled  # pyright: ignore[reportPrivateUsage]
 
-    def hopeful(rota: Any, hold: Any, answer: bool | StoreError, *rest: Any) -> None:
-        settle(rota, hold, True if isinstance(answer, StoreError) else answer, *rest)
+    def hopeful(rota: Any, hold: Any, answer: bool | StoreError, *rest: Any) -> bool:
+        return settled(rota, hold, True if isinstance(answer, StoreError) else answer, *rest)
 
-    monkeypatch.setattr(keep, "_settle", hopeful)
+    monkeypatch.setattr(keep, "_settled", hopeful)
     kinds = only(Fault.REFUSED, Fault.PAUSED)
 
     with pytest.raises(Violation, match="both believe that they hold"):
@@ -255,7 +264,7 @@ def test_without_a_guard_the_loss_is_reported_too_late() -> None:
 class Counterless(SimRecords):
     """A store whose tokens are those of a clock that stands still."""
 
-    def next_token(self) -> int:
+    def next_token(self, name: str, owner: str) -> int:
         return 1
 
 

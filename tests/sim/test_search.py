@@ -7,11 +7,22 @@ import pytest
 from interlock.testing.sim import Fault, Scenario, SimRecords, Violation, explore, replay, wander
 from interlock.testing.sim.choices import Search
 
-from .plans import BRISK, CROWDED, HASTY, STEADY
+from .plans import (
+    BRISK,
+    BRISK_READER,
+    BRISK_WRITER,
+    CROWDED,
+    HASTY,
+    HEAVY,
+    LIGHT,
+    READER,
+    STEADY,
+    TURNING,
+)
 
 
 class Tombless(SimRecords):
-    def bury(self, owner: str) -> None:
+    def bury(self, owner: str, reason: str) -> None:
         pass
 
 
@@ -42,8 +53,11 @@ def test_search_goes_every_way_once() -> None:
         Scenario((STEADY, HASTY)),
         Scenario((CROWDED, CROWDED), shared_ear=True),
         Scenario((BRISK,) * 3, faults=0),
+        Scenario((TURNING, READER)),
+        Scenario((BRISK_WRITER, BRISK_READER, BRISK_READER), faults=0),
+        Scenario((HEAVY, LIGHT)),
     ],
-    ids=["brisk", "hasty", "crowded", "three"],
+    ids=["brisk", "hasty", "crowded", "three", "turning", "readers", "permits"],
 )
 def test_following_equal_states_once_sees_the_same_as_following_all(scenario: Scenario) -> None:
     pruned, whole = explore(scenario), explore(scenario, prune=False)

@@ -16,7 +16,18 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from interlock.testing.sim import Fault, Plan, Scenario, Violation, wander
+from interlock.testing.sim import (
+    LOCK,
+    READ,
+    WRITE,
+    Fault,
+    Plan,
+    Scenario,
+    Violation,
+    Want,
+    permits,
+    wander,
+)
 
 SEED = os.environ.get("INTERLOCK_SEED")
 
@@ -62,15 +73,40 @@ plans = st.builds(
     trial=st.booleans(),
     jitter=st.sampled_from([0.0, 0.5]),
     crowded=st.booleans(),
+    want=st.just(LOCK),
+    downgrades=st.just(False),
 )
 
-scenarios = st.builds(
-    Scenario,
-    plans=st.tuples(plans, plans, plans),
-    faults=st.integers(0, 8),
-    rate=st.sampled_from([0.99, 1.0, 1.01]),
-    shared_ear=st.booleans(),
+#: What can be wanted together: shares of one name.
+SHARES = (
+    (READ, WRITE),
+    (permits(1),),
+    (permits(2), permits(2, 2)),
+    (permits(3), permits(3, 2)),
 )
+
+
+def wanting(plan: Plan, want: Want, downgrades: bool) -> Plan:
+    return plan._replace(want=want, downgrades=downgrades and want is WRITE)
+
+
+def sharing(wants: tuple[Want, ...]) -> st.SearchStrategy[tuple[Plan, ...]]:
+    plan = st.builds(wanting, plans, st.sampled_from(wants), st.booleans())
+    return st.tuples(plan, plan, plan)
+
+
+def scenarios(three: st.SearchStrategy[tuple[Plan, ...]]) -> st.SearchStrategy[Scenario]:
+    return st.builds(
+        Scenario,
+        plans=three,
+        faults=st.integers(0, 8),
+        rate=st.sampled_from([0.99, 1.0, 1.01]),
+        shared_ear=st.booleans(),
+    )
+
+
+THREE = st.tuples(plans, plans, plans)
+THREE_WHO_SHARE = st.sampled_from(SHARES).flatmap(sharing)
 
 
 def unseen(seen: Counter[str]) -> list[str]:
@@ -84,13 +120,30 @@ def test_any_three_clients_survive_whatever_happens() -> None:
 
     @seeded
     @SETTINGS
-    @given(scenarios, NUMBERS)
+    @given(scenarios(THREE), NUMBERS)
     def wandering(scenario: Scenario, numbers: list[int]) -> None:
         seen.update(walk(scenario, numbers))
 
     wandering()
 
     assert unseen(seen) == []
+
+
+@pytest.mark.slow
+def test_any_three_who_share_survive_whatever_happens() -> None:
+    seen: Counter[str] = Counter()
+
+    @seeded
+    @SETTINGS
+    @given(scenarios(THREE_WHO_SHARE), NUMBERS)
+    def wandering(scenario: Scenario, numbers: list[int]) -> None:
+        seen.update(walk(scenario, numbers))
+
+    wandering()
+
+    assert unseen(seen) == []
+    assert seen["several were handed a share at the same time"]
+    assert seen["a writer read on"]
 
 
 KEPT = Scenario((Plan(work=4.0, wait=20.0, times=2, kept=True),) * 3, faults=6, shared_ear=True)

@@ -154,8 +154,13 @@ class BaseHold:
         )
 
     def renewed(self, asked: float) -> None:
-        """The store has set the lease anew, in answer to a question of `asked`."""
-        self._stand(asked, validity(asked, self.lease))
+        """The store has set the lease anew, in answer to a question of `asked`.
+
+        Two questions may be under way at once; the later one counts, whichever is answered last.
+        """
+        until = validity(asked, self.lease)
+        if until > self.until:
+            self._stand(asked, until)
         if self._client.observer is not None:
             self._client.tell(Renewed(self.name, self.owner, self.token, self.until))
 

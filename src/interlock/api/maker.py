@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
+from ..errors import UsageError
 from ..model import Seconds, Terms, checked_count, checked_name, checked_terms
 from ..stores import Backend, LockStore
 
@@ -122,7 +123,10 @@ class Maker(Generic[L, RW, S, T, M]):
         acquire takes `weight` of them.  The permits of a process that dies come back when its
         lease ends.  Other terms as for `lock`.
         """
-        store = self.backend.semaphores(_permits(permits), checked_count("weight", weight))
+        weight = checked_count("weight", weight)
+        if permits is not None and weight > checked_count("permits", permits):
+            raise UsageError(f"weight {weight} is more than all of {permits} permits")
+        store = self.backend.semaphores(permits, weight)
         terms = checked_terms(lease, renew, max_hold)
         made: S = self._semaphore_class(self, store, checked_name(name), terms, timeout)
         return made
@@ -142,7 +146,9 @@ class Maker(Generic[L, RW, S, T, M]):
         Its leases are seen and ended by Java, too.  `permits` counts the first time the name is
         used; later `set_permits` changes it.  Other terms as for `lock`.
         """
-        store = self.backend.leased_semaphores(_permits(permits))
+        if permits is not None:
+            checked_count("permits", permits)
+        store = self.backend.leased_semaphores(permits)
         terms = checked_terms(lease, renew, max_hold)
         made: S = self._semaphore_class(self, store, checked_name(name), terms, timeout)
         return made
@@ -186,7 +192,3 @@ class Maker(Generic[L, RW, S, T, M]):
         """How to make a lock for each name, on terms that were checked."""
         store = self.backend.locks
         return lambda name: self._lock_class(self, store, checked_name(name), terms, timeout)
-
-
-def _permits(permits: int | None) -> int | None:
-    return None if permits is None else checked_count("permits", permits)

@@ -255,8 +255,18 @@ def _renew(
         for hold, answer in zip(holds, answers, strict=True)
         if not _settled(rota, hold, answer, asked, clock)
     ]
-    for hold in gone:
-        hold.lose((yield from _reason(hold, until)))
+    yield from _report(gone, until)
+
+
+def _report(gone: list[Kept], until: float) -> Steps[None]:
+    """Report what is lost, and why; whatever interrupts the question why, it is reported."""
+    try:
+        while gone:
+            reason = yield from _reason(gone[0], until)
+            gone.pop(0).lose(reason)
+    finally:
+        for hold in gone:
+            hold.lose(BY_ANSWER)
 
 
 def _settled(

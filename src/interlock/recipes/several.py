@@ -61,13 +61,17 @@ def take_all(members: Sequence[Member], deadline: float, clock: Clock) -> Steps[
 
 
 def _take_all(members: Sequence[Member], deadline: float, clock: Clock) -> Steps[list[Any]]:
+    began = clock()
     while True:
         holds: list[Any] = []
         for member in members:
             holds.append((yield from member.take(max(0.0, deadline - clock()))))
-        if not any(hold.lost for hold in holds):
+        lost = [each.name for each, hold in zip(members, holds, strict=True) if hold.lost]
+        if not lost:
             return holds
         yield from give_all(members, holds)
+        if clock() >= deadline:
+            raise AcquireTimeout(lost[0], None, clock() - began)
 
 
 def take_majority(
@@ -83,13 +87,14 @@ def take_majority(
 def _take_majority(
     members: Sequence[Member], deadline: float, clock: Clock, jitter: float
 ) -> Steps[list[Any]]:
+    began = clock()
     while True:
         holds, failure = yield from _canvass(members, deadline, clock)
         if len(standing(holds)) >= quorum(len(members)):
             return holds
         yield from give_all(members, holds)
         if clock() >= deadline:
-            raise failure or AcquireTimeout(members[0].name, None, 0.0)
+            raise _failed(members, failure, clock() - began)
         yield from park(None, min(clock() + PAUSE * jitter, deadline))
 
 
@@ -123,6 +128,15 @@ def _telling(failures: Sequence[InterlockError]) -> InterlockError | None:
     """The failure that says most: a store in trouble rather than a lock that is busy."""
     troubles = [failure for failure in failures if isinstance(failure, StoreError)]
     return next(iter(troubles), failures[-1] if failures else None)
+
+
+def _failed(
+    members: Sequence[Member], failure: InterlockError | None, waited: float
+) -> InterlockError:
+    """What to say when the last round has failed: it was not the only one that took time."""
+    if isinstance(failure, AcquireTimeout):
+        return AcquireTimeout(failure.name, failure.holder, waited)
+    return failure or AcquireTimeout(members[0].name, None, waited)
 
 
 def _share(left: float, members: int) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from interlock.backends.redis import RedisBackend, SettingsDoor, read_url
+from interlock.backends.redis.permits import NEVER
 from interlock.drive import now, run
 from interlock.errors import StoreMisconfigured
 from interlock.model import Busy
@@ -25,7 +26,7 @@ from . import (
     test_permits_golden,
     test_rw_golden,
 )
-from .test_permits_golden import NEVER, NOON
+from .test_permits_golden import NOON
 from .watching import messages
 
 EVERY = json.loads(Path(__file__).with_name("golden.json").read_text())["cases"]

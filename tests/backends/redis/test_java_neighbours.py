@@ -133,9 +133,12 @@ def test_release_frees_the_lock_for_all_where_java_waits(redis_url: str, peek: A
         assert mine.get_message(timeout=5)["data"] == waiter
     assert not peek.exists("k")
     assert peek.zrange("interlock:queue:{k}", 0, -1) == [waiter]  # it has kept its place
+
     # For a moment it is kept for Java, which does not come.
-    asks = lambda: run(store.attempt("k", waiter, 20.0, True, until), link)  # noqa: E731
-    eventually(lambda: isinstance(asks(), int))
+    def granted() -> bool:
+        return isinstance(run(store.attempt("k", waiter, 20.0, True, until), link), int)
+
+    eventually(granted)
     link.close()
 
 

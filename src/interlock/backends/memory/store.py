@@ -46,14 +46,20 @@ class Records:
         return live
 
     def put(self, name: str, kind: str, owner: str, weight: int, lease: float) -> None:
-        self.holds.setdefault(name, {})[owner] = kind, weight, self.clock() + lease
+        # No call stands between the two changes, so no Ctrl-C can either.
+        shares, until = self.holds.get(name, {}), self.clock() + lease
+        shares[owner] = kind, weight, until
+        self.holds[name] = shares
 
     def drop(self, name: str, owner: str) -> None:
+        # Without any call once something has changed, so that no Ctrl-C can leave a half.
         shares = self.holds.get(name, {})
-        shares.pop(owner, None)
-        self.tokens.pop(owner, None)
-        if not shares:
-            self.holds.pop(name, None)
+        if owner in self.tokens:
+            del self.tokens[owner]
+        if owner in shares:
+            del shares[owner]
+            if not shares:
+                del self.holds[name]
 
     def next_token(self, name: str, owner: str) -> int:
         self.token = max(self.token + 1, int(self.clock() * 1e6))

@@ -4,14 +4,17 @@
     replay(scenario, violation.choices)          # the same schedule again, told step by step
     wander(scenario, numbers)                    # one schedule, made out of any numbers
 
-Some clients follow their plans: each takes the one lock, works, and gives it back.  They run
-the real recipes (`acquire`, `release`, and `keep` where the plan says so) against the real
-ledger over the records of the memory store; only the clock and the network are simulated.
-After every step the `Watch` checks that no two clients believe at once that they hold, that
-an owner which was given back or withdrawn never comes back, that no promise is longer than a
-lease, that tokens grow, that nobody sleeps longer than the poll cap, and, as long as nothing
-has gone wrong, that waiters are served in order and that none sleeps beside a free lock.  In
-the end nothing may be left behind, and the lock must be obtainable within a lease.
+Some clients follow their plans: each takes the one lock, works, and gives it back.  What a
+plan wants may also be a share: to read or to write, or some of the permits of a semaphore;
+and a writer may read on.  They run the real recipes (`acquire`, `release`, and `keep` where
+the plan says so) against the real ledger over the records of the memory store; only the
+clock and the network are simulated.  After every step the `Watch` checks that never more is
+on record, or believed by clients to be held, than there is room for (so no two clients have
+one lock, and nobody is beside a writer), that an owner which was given back or withdrawn
+never comes back, that no promise is longer than a lease, that tokens grow, that nobody
+overtakes one who waits and hears, that nobody sleeps longer than the poll cap, and, as long
+as nothing has gone wrong, that none sleeps beside a lock that has room for it.  In the end
+nothing may be left behind, and the whole must be obtainable within a lease.
 
 Whatever can happen next is a choice, and the search goes through all of them, by running the
 schedule anew for each.  Up to `faults` of the choices may be faults (see `Fault`).  These
@@ -37,7 +40,12 @@ from .faults import EVERY_FAULT as EVERY_FAULT
 from .faults import LOST_MESSAGES as LOST_MESSAGES
 from .faults import Fault as Fault
 from .holds import SimHold as SimHold
+from .scenario import LOCK as LOCK
+from .scenario import READ as READ
+from .scenario import WRITE as WRITE
 from .scenario import Plan as Plan
 from .scenario import Scenario as Scenario
 from .scenario import SimRecords as SimRecords
+from .scenario import Want as Want
+from .scenario import permits as permits
 from .watch import Violation as Violation

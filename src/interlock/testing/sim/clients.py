@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import AcquireTimeout, InterlockError, OutcomeUnknown, StoreUnavailable
 from ...events import Event
-from ...recipes.keep import NEVER, Owed, Rota, keep
+from ...recipes.keep import BY_ANSWER, NEVER, Owed, Rota, keep
 from ...recipes.lock import WITHDRAWAL, Seeking
 from ...steps import Park, Request, Steps, park
-from ...stores import LockStore
+from ...stores import LockStore, RwStore
 from .holds import SimHold, SimWakes
 from .scenario import NAME, Plan, Scenario
 
@@ -108,13 +108,13 @@ class Client:
             if isinstance(error, (AcquireTimeout, InterlockError)):
                 return
             raise
-        lease, kept = self.plan.lease, self.plan.kept
-        yield from self._hold(self.scenario.hold(seeking.store, grant, lease, kept))
+        terms = self.plan.lease, self.plan.kept, self.plan.want.weight
+        yield from self._hold(self.scenario.hold(seeking.store, grant, *terms))
 
     def _seeking(self, owner: str) -> Seeking:
         began, plan = self.clock(), self.plan
         return Seeking(
-            self.scenario.locks,
+            plan.want.store,
             NAME,
             owner,
             plan.lease,
@@ -134,7 +134,7 @@ class Client:
             self.bell.wake()
         interruption = None
         try:
-            yield from park(hold.wakes, self.clock() + self.plan.work)
+            yield from self._work(hold)
         except GeneratorExit:
             raise
         except BaseException as error:
@@ -142,6 +142,29 @@ class Client:
         yield from self._give_back(hold)
         if interruption is not None:
             raise interruption
+
+    def _work(self, hold: SimHold) -> Steps[None]:
+        yield from park(hold.wakes, self.clock() + self.plan.work)
+        if self.plan.downgrades and hold.standing:
+            yield from self._downgrade(hold)
+            yield from park(hold.wakes, self.clock() + self.plan.work)
+
+    def _downgrade(self, hold: SimHold) -> Steps[None]:
+        """Count as a reader from the question on, whatever becomes of the answer."""
+        hold.weight, asked = 1, self.clock()
+        store, until = cast("RwStore", hold.store), asked + RELEASE
+        try:
+            done = yield from store.downgrade(hold.name, hold.owner, hold.lease, until)
+        except (OutcomeUnknown, StoreUnavailable):
+            return
+        self.watch.turned(hold, done)
+        if done:
+            hold.renewed(asked)
+            self.rota.settle(hold)
+        elif self.rota.drop(hold):
+            hold.lose(BY_ANSWER)
+        else:
+            hold.standing = False
 
     def _give_back(self, hold: SimHold) -> Steps[None]:
         stood, hold.standing = hold.standing, False

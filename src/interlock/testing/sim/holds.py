@@ -48,18 +48,21 @@ class Witness(Protocol):
 class SimHold:
     """A hold as the rota sees it: see `recipes.keep.Kept`."""
 
-    def __init__(self, store: LockStore, grant: Grant, lease: float, kept: bool) -> None:
-        self.store, self.grant = store, grant
+    def __init__(
+        self, store: LockStore, grant: Grant, lease: float, kept: bool, weight: int = 1
+    ) -> None:
+        self.store, self.grant, self.weight = store, grant, weight
         self.name, self.owner = grant.name, grant.owner
         self.lease, self.kept = lease, kept
         #: Neither lost nor being given back, as far as its client knows.
         self.standing = True
-        self.until = self.renew_at = self.lost_at = 0.0
+        self.until = self.renew_at = self.lost_at = self.asked = 0.0
         self.wakes = SimWakes()
         self.witness: Witness | None = None
         self.stand(grant.asked)
 
     def stand(self, asked: float) -> None:
+        self.asked = asked
         self.until = validity(asked, self.lease)
         self.lost_at = self.until - guard(self.lease)
         self.renew_at = asked + self.lease / 3 if self.kept else NEVER
@@ -69,7 +72,8 @@ class SimHold:
         return self.standing and now < self.until
 
     def renewed(self, asked: float) -> None:
-        self.stand(asked)
+        # The keeper may have renewed it while the answer to an earlier question was slow.
+        self.stand(max(asked, self.asked))
         if self.witness is not None:
             self.witness.renewed(self)
 

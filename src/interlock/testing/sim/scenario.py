@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from ...backends.memory.store import Records
-from ...ledger import LedgerLocks
+from ...ledger import WHOLE, LedgerLocks, LedgerPermits, LedgerRw
 from ...model import Grant
 from ...recipes.lock import Seeking, acquire, release
 from ...steps import Steps
@@ -15,8 +16,8 @@ from ...stores import LockStore
 from .faults import EVERY_FAULT, Fault
 from .holds import SimHold
 
-#: The one lock that everybody wants.
-NAME = "the lock"
+#: The one lock that everybody wants, and the store that keeps it.
+NAME, LABEL = "the lock", "simulation"
 
 
 def number_of(owner: str) -> int:
@@ -32,17 +33,40 @@ def count_of(owner: str) -> str:
 Acquire: TypeAlias = Callable[[Seeking], Steps[Grant]]
 Release: TypeAlias = Callable[[LockStore, Grant, float], Steps[bool]]
 
-#: Decides what becomes of a wake for an owner; answers whether the store counts it as heard.
-Carrier: TypeAlias = Callable[[str, Callable[[], None] | None], bool]
+#: Decides what an owner hears; answers whether the store counts it as heard.
+Ear: TypeAlias = Callable[[str, Callable[[], None] | None], bool]
 
 
 class SimRecords(Records):
     """The records of the memory store, whose wakes can get lost on the way."""
 
-    carry: Carrier
+    carry: Ear
+    find: Ear
 
     def wake(self, name: str, owner: str) -> bool:
         return self.carry(owner, self.listeners.get((name, owner)))
+
+    def hears(self, name: str, owner: str) -> bool:
+        return self.find(owner, self.listeners.get((name, owner)))
+
+
+class Want(NamedTuple):
+    """What a client wants of the one name: as what, and how much of how much there is."""
+
+    store: LockStore
+    weight: int = 1
+    room: int = 1
+
+
+LOCK = Want(LedgerLocks("lock", True, LABEL))
+READ = Want(LedgerRw("read", LABEL), 1, WHOLE)
+WRITE = Want(LedgerRw("write", LABEL), WHOLE, WHOLE)
+
+
+@cache
+def permits(room: int, weight: int = 1) -> Want:
+    """Some of the permits of a semaphore; the same for the same terms."""
+    return Want(LedgerPermits("semaphore", room, weight, LABEL), weight, room)
 
 
 class Plan(NamedTuple):
@@ -63,11 +87,17 @@ class Plan(NamedTuple):
     jitter: float = 0.0
     #: Whether it expects the lock to be busy, and so listens before its first question.
     crowded: bool = False
+    want: Want = LOCK
+    #: Whether it reads on when it has written, and works as long again.
+    downgrades: bool = False
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A simulation.  The last fields replace a part by another, to see it caught."""
+    """A simulation.  The last fields replace a part by another, to see it caught.
+
+    What its plans want is the same name, so of one kind and with the same room.
+    """
 
     plans: tuple[Plan, ...] = (Plan(), Plan())
     faults: int = 1
@@ -79,7 +109,6 @@ class Scenario:
 
     settles: bool = True
     records: type[SimRecords] = SimRecords
-    locks: LockStore = LedgerLocks("lock", True, "simulation")  # noqa: RUF009 - immutable
     acquire: Acquire = acquire
     release: Release = release
     hold: type[SimHold] = SimHold

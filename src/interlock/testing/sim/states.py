@@ -29,7 +29,8 @@ def state_of(world: World) -> Hashable:
     }
     for kind, owner, fact in _facts(world, past):
         parts[number_of(owner)].append((kind, count_of(owner), fact))
-    return world.now, world.faults, tuple(sorted(hash(tuple(part)) for part in parts))
+    known = tuple(sorted(hash(tuple(part)) for part in parts))
+    return world.now, world.faults, world.watch.calm, world.records.fact(NAME), known
 
 
 def _own(client: Client) -> list[Any]:
@@ -42,8 +43,9 @@ def _own(client: Client) -> list[Any]:
 def _facts(world: World, past: set[int]) -> Iterable[tuple[str, str, Hashable]]:
     """What the store and the watch know of each owner."""
     records, watch = world.records, world.watch
-    for _, owner, until in records.locks.values():
-        yield "holds", owner, (until, owner in watch.unconfirmed, owner in watch.gone)
+    for owner, (_, weight, until) in records.holds.get(NAME, {}).items():
+        ended = owner in watch.unconfirmed, owner in watch.gone
+        yield "holds", owner, (until, weight, ended)
     for place, owner in enumerate(records.queues.get(NAME, ())):
         yield "waits", owner, (place, owner in watch.unconfirmed, owner in watch.gone)
     for place, owner in enumerate(watch.arrivals):

@@ -6,10 +6,10 @@ moment at which it sends its release, or the moment at which it is told of a los
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from ...ledger import BURIED, BUSY, GRANTED, RELEASED
+from ...ledger import BURIED, BUSY, GRANTED, RELEASED, Held
 from ...model import PROVISIONAL
 from ...recipes.lock import POLL_CAP
 from ...steps import Call
@@ -42,6 +42,8 @@ class Watch:
     ) -> None:
         self.records, self.clock = records, clock
         self.longest = max(PROVISIONAL, *(plan.lease for plan in scenario.plans))
+        self._weights = [plan.want.weight for plan in scenario.plans]
+        self._room = scenario.plans[0].want.room
         self.seen: set[str] = set()
         #: Nothing has gone wrong so far, so that order and promptness can be demanded.
         self.calm = True
@@ -55,9 +57,17 @@ class Watch:
         #: Owners in the order in which the store put them into its queue.
         self.arrivals: list[str] = []
         self._token = 0
-        self._provisional: tuple[str, float] | None = None
+        #: Owners that were handed a share, and until when they can claim it.
+        self._provisional: dict[str, float] = {}
+        #: Until when each owner held before the operation that is executed now.
+        self._held: dict[str, float] = {}
 
     # --- what the store does -------------------------------------------------------------
+
+    def executing(self, request: Call) -> None:
+        """An operation is about to be executed at the store."""
+        if request.operation.__name__ == "withdraw":
+            self._left_queue(request.args[1])
 
     def executed(self, request: Call, answer: Any, late: bool) -> None:
         """An operation was executed at the store."""
@@ -84,36 +94,37 @@ class Watch:
         if token <= self._token:
             raise Violation(f"token {token} was granted after {self._token}")
         self._token = token
-        if self.calm and self.arrivals and self.arrivals[0] != owner:
-            raise Violation(f"{owner} was granted before {self.arrivals[0]}, which came first")
+        if self._held.get(owner, 0.0) <= self.records.clock():
+            self._check_turn(owner)
         if late:
             self.seen.add("a late attempt was granted")
-        if self._is_provisional(owner):
+        if self._provisional.pop(owner, None) is not None:
             self.seen.add("a handed-over lock was claimed")
-            self._provisional = None
         self._left_queue(owner)
+
+    def _check_turn(self, owner: str) -> None:
+        """Nobody who waits, and hears as far as the store knows, may be overtaken."""
+        if self.arrivals and self.arrivals[0] != owner:
+            raise Violation(f"{owner} was granted before {self.arrivals[0]}, which came first")
 
     def _ended(self, verb: str, owner: str, answer: Any) -> None:
         if verb == "withdraw" or answer == RELEASED:
             self.gone.add(owner)
         if owner in self.unconfirmed:
             self.seen.add("an owed withdrawal was paid")
-        self._left_queue(owner)
-        if self._is_provisional(owner):
+        if self._provisional.pop(owner, None) is not None:
             self.seen.add("a handed-over lock was passed on by withdrawing")
-            self._provisional = None
-
-    def _is_provisional(self, owner: str) -> bool:
-        return self._provisional is not None and self._provisional[0] == owner
 
     def _left_queue(self, owner: str) -> None:
         if owner in self.arrivals:
             self.arrivals.remove(owner)
 
     def handed_over(self, owner: str) -> None:
-        """The store wakes a waiter, and so hands the lock over to it."""
+        """The store wakes a waiter, and so hands a share over to it."""
+        self._check_turn(owner)
+        self._left_queue(owner)
         self.seen.add("the lock was handed over")
-        self._provisional = owner, self.clock() + PROVISIONAL
+        self._provisional[owner] = self.clock() + PROVISIONAL
 
     def dropped(self, owner: str) -> None:
         """The store found nobody listening for a waiter, and took it out of its queue."""
@@ -121,17 +132,26 @@ class Watch:
         self._left_queue(owner)
 
     def _check_records(self) -> None:
-        held = self.records.locks.get(NAME)
-        if held is not None:
-            _, owner, until = held
-            left = until - self.records.clock()
-            if left > self.longest + 1e-9:
-                raise Violation(f"{owner} is promised {left:.3f} s, longer than any lease")
-            if left > 0 and owner in self.gone:
+        holds, now = self.records.holds.get(NAME, {}), self.records.clock()
+        self._held = {owner: until for owner, (_, _, until) in holds.items()}
+        for owner, until in self._held.items():
+            if until - now > self.longest + 1e-9:
+                raise Violation(f"{owner} is promised {until - now:.3f} s, longer than any lease")
+            if until > now and owner in self.gone:
                 raise Violation(f"{owner} holds the lock again after it was given back")
         for owner in self.records.queues.get(NAME, ()):
             if owner in self.gone:
                 raise Violation(f"{owner} waits again after it was given back")
+        self._check_room({owner: each[1] for owner, each in holds.items() if each[2] > now})
+
+    def _check_room(self, weights: dict[str, int]) -> None:
+        used = sum(weights.values())
+        if used > self._room:
+            raise Violation(f"{used} is on record, where there is room for {self._room}")
+        if len(weights) > 1:
+            self.seen.add("several held at the same time")
+        if len(weights.keys() & self._provisional.keys()) > 1:
+            self.seen.add("several were handed a share at the same time")
 
     # --- what clients do -----------------------------------------------------------------
 
@@ -152,11 +172,18 @@ class Watch:
         elif number_of(hold.owner) not in self.paused:
             raise Violation(f"the loss of {hold.owner} was reported too late")
 
+    def turned(self, hold: SimHold, done: bool) -> None:
+        self.seen.add("a writer read on" if done else "a writer found its lease ended")
+        if not done and hold.believed(self.clock()):
+            raise Violation(f"{hold.owner} was denied to read on while its lease stood")
+
     def _check_believers(self, hold: SimHold) -> None:
         now = self.clock()
-        for other in self.holds:
-            if other is not hold and other.believed(now) and hold.believed(now):
-                raise Violation(f"{other.owner} and {hold.owner} both believe that they hold")
+        believers = [each for each in self.holds if each.believed(now)]
+        if hold in believers and sum(each.weight for each in believers) > self._room:
+            owners = " and ".join(each.owner for each in believers)
+            every = "both" if len(believers) == 2 else "all"
+            raise Violation(f"{owners} {every} believe that they hold")
 
     def released(self, hold: SimHold, stood: bool, released: bool) -> None:
         if released:
@@ -174,13 +201,11 @@ class Watch:
 
     def died(self, client: int) -> None:
         """A client was killed; what the store knows of it stays."""
-        held = self.records.held(NAME)
-        if held is None or number_of(held.owner) != client:
-            return
-        if self._is_provisional(held.owner):
-            self.seen.add("a waiter was killed after it was handed the lock")
-        else:
-            self.seen.add("a holder was killed")
+        for held in self.records.held(NAME):
+            handed = held.owner in self._provisional
+            what = "a waiter was killed after it was handed the lock"
+            if number_of(held.owner) == client:
+                self.seen.add(what if handed else "a holder was killed")
 
     # --- waiting -------------------------------------------------------------------------
 
@@ -191,25 +216,34 @@ class Watch:
 
     def passes(self, until: float, waiting: list[str]) -> None:
         """Time is about to pass, while these owners wait for a wake."""
-        if self._provisional is not None and self._provisional[1] <= until:
-            self.seen.add("a provisional lease ran out")
-            self._provisional = None
+        for owner, end in list(self._provisional.items()):
+            if end <= until:
+                self.seen.add("a provisional lease ran out")
+                del self._provisional[owner]
         pause = until - self.clock()
         if not self.calm or not waiting or pause <= ROUNDING:
             return
         held = self.records.held(NAME)
-        if held is not None and held.left <= pause:
+        if any(each.left <= pause for each in held):
             self.calm = False  # a lease will run out, which wakes nobody
-        if held is None or held.owner in waiting:
+        if any(self._could_go_on(owner, held) for owner in waiting):
             raise Violation(f"a wake was missed: {waiting} sleep {pause:.3f} s by a free lock")
+
+    def _could_go_on(self, owner: str, held: Sequence[Held]) -> bool:
+        """Whether a waiter has its share already, or is the next one and would fit."""
+        if not held or any(each.owner == owner for each in held):
+            return True
+        if owner in self.arrivals[1:]:
+            return False
+        weight = self._weights[number_of(owner)]
+        return sum(each.weight for each in held) + weight <= self._room
 
     # --- the end -------------------------------------------------------------------------
 
     def check_leaks(self, living: set[int]) -> None:
         """Everything is quiet: nobody who has ended may be on record."""
-        held = self.records.held(NAME)
-        queue = set(self.records.queues.get(NAME, ()))
-        traces = queue if held is None else queue | {held.owner}
+        traces = {each.owner for each in self.records.held(NAME)}
+        traces.update(self.records.queues.get(NAME, ()))
         for owner in sorted(traces - self.unconfirmed):
             if number_of(owner) in living:
                 raise Violation(f"{owner} has ended, and the store still knows it")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
+from functools import partial
 from typing import Any
 
 from ...ledger import GRANTED, attempt
@@ -11,7 +12,8 @@ from ...steps import Call, Listen, Park, Reply, Together
 from .actions import Action, Late, Menu, fork, listens, next_instant
 from .choices import Chooser
 from .clients import Cancelled, Client, Task
-from .faults import WAKES, Fault
+from .ears import carry, find
+from .faults import Fault
 from .holds import SimWakes
 from .scenario import NAME, Scenario, number_of
 from .states import essence, state_of
@@ -33,7 +35,7 @@ class World:
         self.trace: list[str] | None = [] if traced else None
         rate = scenario.rate
         self.records = scenario.records(lambda: self.now * rate)
-        self.records.carry = self._carry
+        self.records.carry, self.records.find = partial(carry, self), partial(find, self)
         self.watch = Watch(scenario, self.records, self.clock)
         self.late: list[Late] = []
         self.clients = [
@@ -95,12 +97,13 @@ class World:
         elif action.task is None:
             self._advance()
         elif action.fault is not None:
-            self._use_fault(action.task.client.number, action.fault)
+            self.use_fault(action.task.client.number, action.fault)
             strike(self, action.task, action.fault)
         else:
             self._step(action.task)
 
-    def _use_fault(self, client: int, fault: Fault) -> None:
+    def use_fault(self, client: int, fault: Fault) -> None:
+        """Something goes wrong for a client."""
         self.faults -= 1
         self.watch.calm = False
         self.watch.seen.add(f"fault: {fault.value}")
@@ -130,6 +133,7 @@ class World:
         return self._apply(task.client.number, request)
 
     def _apply(self, client: int, request: Call, late: bool = False) -> Reply:
+        self.watch.executing(request)
         answer = request.operation(self.records, *request.keys, *request.args)
         if self.trace is not None:
             words = f"{request.operation.__name__}{request.args[1:]} → {answer}"
@@ -197,33 +201,6 @@ class World:
             assert isinstance(call, Call)
             self.late.append(Late(task.client.number, call, None))
 
-    # --- wakes ---------------------------------------------------------------------------
-
-    def _carry(self, owner: str, listener: Callable[[], None] | None) -> bool:
-        """Carry a wake from the store to a waiter, unless something happens to it."""
-        client = self.clients[number_of(owner)]
-        heard = listener is not None or (self.scenario.shared_ear and client.subscribed)
-        fault = self._wake_fault(owner) if heard else Fault.DEAF
-        if fault is Fault.DEAF:
-            self.watch.dropped(owner)
-            return False
-        self.watch.handed_over(owner)
-        if fault is Fault.WAKE_LATE:
-            self.late.append(Late(client.number, None, getattr(listener, "__self__", None)))
-        elif fault is None and listener is not None:
-            listener()
-        return True
-
-    def _wake_fault(self, owner: str) -> Fault | None:
-        faults = [each for each in Fault if each in WAKES & self.scenario.kinds]
-        if not self.faults or not faults:
-            return None
-        choice = self.chooser.pick(len(faults) + 1, 1, None)
-        if not choice:
-            return None
-        self._use_fault(number_of(owner), faults[choice - 1])
-        return faults[choice - 1]
-
     # --- the end -------------------------------------------------------------------------
 
     def _finish(self) -> None:
@@ -232,13 +209,19 @@ class World:
             raise Violation("a client waits for ever")
         self.watch.check_leaks({each.number for each in self.clients if not each.dead})
         self.now += self.watch.longest / self.scenario.rate + 0.001
-        if (held := self.records.held(NAME)) is not None:
+        for held in self.records.held(NAME):
             raise Violation(f"{held.owner} is on record longer than its lease")
         for _ in range(len(self.clients) + 1):
-            if attempt(self.records, NAME, "lock", "probe:1", 1.0, False)[0] == GRANTED:
+            if self._obtainable():
                 return
             self.now += PROVISIONAL / self.scenario.rate
         raise Violation("the lock cannot be had any more")
+
+    def _obtainable(self) -> bool:
+        """Whether somebody new can have the whole of it."""
+        store, _, room = self.scenario.plans[0].want
+        answer = attempt(self.records, NAME, store.kind, "probe:1", 1.0, False, room, room)
+        return bool(answer[0] == GRANTED)
 
     def tell(self, client: int, what: str) -> None:
         if self.trace is not None:
