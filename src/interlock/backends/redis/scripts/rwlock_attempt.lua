@@ -30,20 +30,20 @@ local is, head = call('HGET', lock, 'mode'), call('ZRANGE', queue, 0, 0)[1]
 local other = is ~= 'read' and is ~= 'write' and call('HKEYS', lock)[1]
 if other and other ~= owner then return {3, other} end
 -- Whoever asked for a plain lock has let the owner in as one; it is what it wants to be.
-local mine = other and mode or call('HEXISTS', lock, owner .. ':write') == 1 and 'write'
-  or call('HEXISTS', lock, owner) == 1 and call('EXISTS', hold(owner, 1)) == 1 and 'read'
+local mine = other and mode or is and call('HEXISTS', lock, owner .. ':write') == 1 and 'write'
+  or is and call('HEXISTS', lock, owner) == 1 and call('EXISTS', hold(owner, 1)) == 1 and 'read'
 local fits = not is or is == 'read' and mode == 'read'
 if not mine and (not fits or (head or owner) ~= owner) then
   local holder, left_ms, fields = nil, call('PTTL', lock), call('HGETALL', lock)
   for i = 1, #fields, 2 do
-    -- A reader lives as long as one of its holds, a writer as long as the hash.
-    local who, count, ends = fields[i], tonumber(fields[i + 1]) or 0, -2
-    if is == 'write' or not string.find(who, ':') then count, ends = 0, left_ms end
-    for n = 1, count do ends = math.max(ends, call('PTTL', hold(who, n))) end
-    if ends == -2 then return {5} end
-    -- Ours have UUIDs of version 8.
-    if who ~= 'mode' and not (holder and string.sub(who, 15, 15) == '8') then holder = who end
-    left_ms = math.min(left_ms, ends)
+    local who, ours, ends = fields[i], string.sub(fields[i], 15, 15) == '8', -2 -- UUIDs of ours
+    -- A reader lives as long as one of its holds; a writer, and Java's only reader (whose holds
+    -- a multilock of Java's does not keep), as long as the hash.
+    if is == 'write' or #fields == 4 and not ours then ends = left_ms end
+    for n = 1, tonumber(fields[i + 1]) or 0 do ends = math.max(ends, call('PTTL', hold(who, n))) end
+    if ends == -2 and string.find(who, ':') then return {5} end
+    if who ~= 'mode' and not (holder and ours) then holder = who end
+    left_ms = who == 'mode' and left_ms or math.min(left_ms, ends)
   end
   local client, mark = string.match(head or '', '^(.*):%d*([56])$')
   local due = not client or not is or is == 'read' and mark == '5'
@@ -60,7 +60,7 @@ end
 -- The token first: if it cannot be had, nothing is granted.
 local token = math.max(time[1] * 1000000 + time[2], (call('GET', tokens) or 0) + 1)
 call('SET', tokens, string.format('%.0f', token))
-call('ZREM', queue, owner)
+if head then call('ZREM', queue, owner) end
 local writes = (mine or mode) == 'write'
 call('HSET', lock, 'mode', writes and 'write' or 'read', owner .. (writes and ':write' or ''), 1)
 if not writes then call('SET', hold(owner, 1), 1, 'PX', lease_ms) end

@@ -18,12 +18,15 @@ local call, fields = redis.call, redis.call('HGETALL', lock)
 local is, answer = call('HGET', lock, 'mode'), {1, call('ZCARD', queue)}
 if is ~= 'read' and is ~= 'write' then return fields[1] and {3, fields[1]} or {0} end
 for i = 1, #fields, 2 do
-  local who, ends = fields[i], string.find(fields[i], ':write') and call('PTTL', lock) or -2
-  for hold = 1, ends == -2 and tonumber(fields[i + 1]) or 0 do
+  local who, ends = fields[i], -2
+  for hold = 1, tonumber(fields[i + 1]) or 0 do
     ends = math.max(ends, call('PTTL', tag .. ':' .. who .. ':rwlock_timeout:' .. hold))
   end
+  -- A writer lives as long as the hash, and so does Java's only reader.
+  local alone = #fields == 4 and string.sub(who, 15, 15) ~= '8'
+  if alone or string.find(who, ':write') then ends = math.max(ends, call('PTTL', lock)) end
   -- A reader none of whose holds lives is dead, though it is still written down.
-  if ends ~= -2 then
+  if who ~= 'mode' and ends ~= -2 then
     table.insert(answer, who)
     table.insert(answer, ends)
   end

@@ -21,18 +21,19 @@ local call, channel = redis.call, 'redisson_rwlock:' .. tag
 local function hold(who, number) return tag .. ':' .. who .. ':rwlock_timeout:' .. number end
 
 -- The queue first: a script that has written is not stopped by maxmemory.
-if tomb_ms ~= '0' then call('ZREM', queue, owner) end
-if tomb_ms ~= '0' then call('SET', tomb, reason, 'PX', tomb_ms) end
+if tomb_ms ~= '0' and call('ZREM', queue, owner) then call('SET', tomb, reason, 'PX', tomb_ms) end
 local is = call('TYPE', lock).ok == 'hash' and call('HGET', lock, 'mode')
 -- What is something else by now has nothing of the owner's in it.
 if not is and call('EXISTS', lock) == 1 then return {0} end
 local wrote = is and call('HDEL', lock, owner .. ':write') == 1
 local mine, count = wrote, is and call('HGET', lock, owner) or 0
 for n = 1, tonumber(count) do mine = call('DEL', hold(owner, n)) == 1 or mine end
--- A reader none of whose holds lives is dead, and goes; so does the owner by now.
+-- A reader none of whose holds lives is dead, and goes; so does the owner by now.  But Java's
+-- only reader lives as long as the hash: a multilock of Java's does not keep its holds.
 local longest, shared, fields = 0, false, (wrote or is == 'read') and call('HGETALL', lock) or {}
+local mortal = #fields == 4 and '^..............8' or ':'
 for i = 1, #fields, 2 do
-  local who, ends = fields[i], string.find(fields[i], ':') and -2 or -1
+  local who, ends = fields[i], (fields[i] == owner or string.find(fields[i], mortal)) and -2 or -1
   for n = 1, tonumber(fields[i + 1]) or 0 do ends = math.max(ends, call('PTTL', hold(who, n))) end
   if ends == -2 then call('HDEL', lock, who) end
   longest = math.max(longest, ends)
