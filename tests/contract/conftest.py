@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("interlock.testing.contract")
-
 #: Loggers that say when a task or a keeper went wrong with nobody to tell.
 BACKGROUND = ("asyncio", "interlock.keeper")
 

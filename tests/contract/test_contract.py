@@ -1,4 +1,4 @@
-"""Every claim × every backend × both worlds × both kinds of lock."""
+"""Every claim × every backend × both worlds × everything that it is about."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from collections.abc import Callable
 import pytest
 
 from interlock.api.connect import find_backend
-from interlock.testing.contract import FACES, KINDS, Case, cases, every_claim
+from interlock.testing.contract import FACES, KINDS, SUBJECTS, Case, World, cases, every_claim
+from interlock.testing.contract.terms import only, terms_of
+from interlock.testing.contract.world import ASYNCIO
 
 from .conftest import STORES
 
 CASES = cases(STORES)
+
+#: What a claim of this module is about, if it does not say so itself.
+ABOUT = ("rwlock", "latch")
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
@@ -24,6 +29,37 @@ def test_claim(case: Case, url_of: Callable[[str], str]) -> None:
 def test_every_claim_is_proved_somewhere_and_every_place_has_claims() -> None:
     assert {case.claim for case in CASES} == set(every_claim())
     assert {(case.backend, case.face, case.kind) for case in CASES} == {
-        (backend, face, kind) for backend in STORES for face in FACES for kind in KINDS
+        (backend, face, kind) for backend in STORES for face in FACES for kind in SUBJECTS
     }
     assert len({str(case) for case in CASES}) == len(CASES)
+
+
+def test_what_is_claimed_of_a_lock_is_claimed_of_everything_that_one_alone_can_hold() -> None:
+    everywhere = {claim for claim in every_claim() if terms_of(claim).kinds == tuple(KINDS)}
+
+    assert len(everywhere) > 60
+    for kind in KINDS:
+        assert everywhere <= {case.claim for case in CASES if case.kind == kind}
+
+
+async def claim(world: World) -> None: ...
+
+
+@only(faces=(ASYNCIO,))
+async def claim_of_tasks(world: World) -> None: ...
+
+
+@only(kinds=("lock",))
+async def claim_of_locks(world: World) -> None: ...
+
+
+def test_a_claim_is_about_what_its_module_says_or_it_says_itself() -> None:
+    assert terms_of(claim).kinds == terms_of(claim_of_tasks).kinds == ABOUT
+    assert terms_of(claim_of_locks).kinds == ("lock",)
+    assert terms_of(claim).faces == terms_of(claim_of_locks).faces == FACES
+    assert terms_of(claim_of_tasks).faces == (ASYNCIO,)
+
+
+def test_a_claim_about_something_else_is_refused() -> None:
+    with pytest.raises(ValueError, match="loch"):
+        only(kinds=("lock", "loch"))

@@ -12,18 +12,21 @@ import pytest
 import interlock
 from interlock import aio
 from interlock.errors import InterlockError, LockLost
+from interlock.testing.contract import KINDS
+
+from .conftest import STORES
 
 pytestmark = pytest.mark.slow
 
-BACKENDS = ("memory", "sqlite", "redis")
 
-
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=list(STORES))
 def url(request: pytest.FixtureRequest, url_of: Callable[[str], str]) -> str:
     return url_of(request.param)
 
 
-def test_closing_amid_acquires_and_releases_leaves_nothing_held(url: str) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_closing_amid_acquires_and_releases_leaves_nothing_held(url: str, kind: str) -> None:
+    make = KINDS[kind]
     with interlock.connect(url) as other:
         for _ in range(20):
             client = interlock.connect(url)
@@ -32,7 +35,7 @@ def test_closing_amid_acquires_and_releases_leaves_nothing_held(url: str) -> Non
             def work(client: interlock.Client = client, begun: threading.Event = started) -> None:
                 try:
                     while True:
-                        hold = client.lock("name").acquire()
+                        hold = make(client, "name").acquire()
                         begun.set()
                         hold.release()
                 except InterlockError:
@@ -44,7 +47,7 @@ def test_closing_amid_acquires_and_releases_leaves_nothing_held(url: str) -> Non
             client.close()
             worker.join(10)
 
-            assert not other.lock("name").locked()
+            assert not make(other, "name").locked()
 
 
 def test_a_client_goes_on_after_a_loop_that_was_just_closed(url: str) -> None:

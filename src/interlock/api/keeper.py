@@ -74,10 +74,11 @@ class BaseKeeper:
         """Give back everything that is still held, and what is granted meanwhile."""
         grace = min(until, now() + GRACE)
         yield from self._give_all_back(until)
-        while self._lines.busy() and now() < grace:
+        while not self._lines.idle() and now() < grace:
             # Somebody's question is on its way, and may be answered with a grant.
             yield from park(None, now() + 0.005)
             yield from self._give_all_back(until)
+        yield from self._give_all_back(until)  # who was granted a share has left the line
         for owed in self.rota.debts():
             yield from self._let_go(owed.store, owed.name, owed.owner, until)
 

@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from ..drive import now
 from ..model import Seconds, checked_count, checked_timeout
 from ..recipes.lock import ANSWER
 from ..steps import Steps
 from ..stores import LatchStore
+from .kinds import kindly
 from .worlds import AsyncSession, Session
+
+R = TypeVar("R")
 
 
 class BaseLatch:
     """A description of a latch and the client to ask; it has no state of its own."""
 
     __slots__ = ("_store", "name")
+    client: Any
 
     def __init__(self, store: LatchStore, name: str) -> None:
         self._store, self.name = store, name
 
     def _set(self, count: int) -> Steps[bool]:
         checked_count("count", count)
-        return self._store.set_count(self.name, count, now() + ANSWER)
+        return self._ask(lambda: self._store.set_count(self.name, count, now() + ANSWER))
 
     def _count(self) -> Steps[int]:
-        info = yield from self._store.look(self.name, now() + ANSWER)
+        info = yield from self._ask(lambda: self._store.look(self.name, now() + ANSWER))
         return 0 if info is None or info.count is None else info.count
+
+    def _ask(self, ask: Callable[[], Steps[R]]) -> Steps[R]:
+        return kindly(self.client.backend, self._store, self.name, ask)
 
 
 class Latch(BaseLatch):
     """A latch for threads.  One object may be shared by all of them."""
 
     __slots__ = ("client",)
+    client: Session
 
     def __init__(self, client: Session, name: str) -> None:
         super().__init__(client.backend.latches, name)
@@ -75,6 +84,7 @@ class AsyncLatch(BaseLatch):
     """A latch for tasks.  One object may be shared by all of them."""
 
     __slots__ = ("client",)
+    client: AsyncSession
 
     def __init__(self, client: AsyncSession, name: str) -> None:
         super().__init__(client.backend.latches, name)

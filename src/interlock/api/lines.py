@@ -39,6 +39,8 @@ class Lines:
         self._mutex = threading.RLock()
         self._heads: dict[Key, str] = {}
         self._lines: dict[Key, deque[Ticket]] = {}
+        #: Owners whose release is under way: those of a shared kind stand in no line.
+        self.leaving: set[str] = set()
 
     def enter(self, key: Key, owner: str) -> bool:
         """Become the head if there is none."""
@@ -87,6 +89,10 @@ class Lines:
         """The names that somebody of this client holds or seeks."""
         with self._mutex:
             return list(self._heads)
+
+    def idle(self) -> bool:
+        """Whether nobody's question is on its way, neither to take nor to give back."""
+        return not self.leaving and not self.busy()
 
 
 def stand(

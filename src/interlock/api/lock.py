@@ -8,11 +8,12 @@ from typing import Any, Final, Generic, Literal, TypeVar, overload
 
 from ..drive import now
 from ..errors import AcquireTimeout, NotHeld, UsageError
-from ..model import Seconds, Terms, checked_timeout
+from ..model import LockInfo, Seconds, Terms, checked_timeout
 from ..recipes.lock import ANSWER
 from ..steps import Steps, nothing
 from ..stores import LockStore
 from .hold import AsyncHold, BaseHold, Hold
+from .kinds import kindly
 from .session import BaseSession
 from .worlds import AsyncSession, Session
 
@@ -78,8 +79,15 @@ class BaseLock(Generic[H]):
             return None
 
     def _locked(self) -> Steps[bool]:
-        info = yield from self.store.look(self.name, now() + ANSWER)
-        return info is not None
+        return (yield from self._look()) is not None
+
+    def _look(self) -> Steps[LockInfo | None]:
+        return kindly(
+            self.client.backend,
+            self.store,
+            self.name,
+            lambda: self.store.look(self.name, now() + ANSWER),
+        )
 
     def _held(self) -> H | None:
         """The hold of the running thread or task; None in a fork that never took it."""

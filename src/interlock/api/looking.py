@@ -13,7 +13,6 @@ from ..stores import Backend, LockStore
 from .identity import introduction
 from .session import BaseSession
 
-
 #: Where a backend has the store of a kind, if it takes no terms.
 STORES = {
     "lock": "locks",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ..drive import now
 from ..model import Seconds, Terms, checked_timeout
-from ..recipes.lock import ANSWER
 from ..steps import Steps
 from .lock import OWN, AsyncFace, Face, _Own
 from .shares import AsyncRwHold, RwHold
@@ -34,7 +32,7 @@ class AsyncRwSide(AsyncFace[AsyncRwHold]):
 def _in_use(side: RwSide | AsyncRwSide) -> Steps[bool]:
     """Whether anybody holds this side."""
     mode = "read" if side.store.shared else "write"
-    info = yield from side.store.look(side.name, now() + ANSWER)
+    info = yield from side._look()
     return info is not None and any(holder.mode == mode for holder in info.holders)
 
 

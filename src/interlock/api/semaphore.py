@@ -9,12 +9,13 @@ from ..model import checked_count
 from ..recipes.lock import ANSWER
 from ..steps import Steps
 from ..stores import PermitStore
+from .kinds import kindly
 from .lock import AsyncFace, BaseLock, Face
 from .shares import AsyncPermit, Permit
 
 
 def _available(semaphore: BaseLock[Any]) -> Steps[int]:
-    info = yield from semaphore.store.look(semaphore.name, now() + ANSWER)
+    info = yield from semaphore._look()
     if info is None:  # nobody has used it yet, and whoever does will find these
         permits: int | None = getattr(semaphore.store, "permits", None)
         return permits or 0
@@ -28,7 +29,12 @@ def _exhausted(semaphore: BaseLock[Any]) -> Steps[bool]:
 def _set(semaphore: BaseLock[Any], permits: int) -> Steps[None]:
     checked_count("permits", permits, least=0)
     store = cast("PermitStore", semaphore.store)
-    return store.set_permits(semaphore.name, permits, now() + ANSWER)
+    return kindly(
+        semaphore.client.backend,
+        store,
+        semaphore.name,
+        lambda: store.set_permits(semaphore.name, permits, now() + ANSWER),
+    )
 
 
 class Semaphore(Face[Permit]):

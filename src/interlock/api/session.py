@@ -22,6 +22,7 @@ from ..errors import (
     NotHeld,
     OutcomeUnknown,
     StoreError,
+    StoreMisconfigured,
     StoreUnavailable,
     closed,
 )
@@ -44,6 +45,7 @@ from ..stores import Backend, LatchStore, LockStore
 from .books import Book
 from .hold import BaseHold
 from .identity import new_identity
+from .kinds import kindly, name_both
 from .lines import Key, Lines, stand
 
 log = logging.getLogger("interlock.lock")
@@ -137,13 +139,15 @@ class BaseSession:
             if block:
                 hold.enter_block()
             return self._enter(hold, seeking)
-        except BaseException:
+        except BaseException as error:
             if (mine := book.get(key)) is not None and mine.owner == seeking.owner:
                 self._disown(mine)
             if grant is not None:
                 # Interrupted between the grant and its hold: nobody else knows of it.
                 self.owe(store, grant.name, grant.owner, terms.lease)
             self.lines.leave(key, seeking.owner)
+            if isinstance(error, StoreMisconfigured):
+                yield from name_both(self.backend, store, key[1], error)
             raise
 
     def _stand(self, key: Key, seeking: Seeking) -> Steps[None]:
@@ -201,6 +205,7 @@ class BaseSession:
                     yield from self.downgrade_hold(hold)
                 return
             hold.forget()
+            self.lines.leaving.add(hold.owner)
             standing = self.rota.drop(hold)
             if not standing and self.rota.closed:
                 raise hold.lost_error(hold.cause or "its client was closed")
@@ -217,6 +222,8 @@ class BaseSession:
         except BaseException:
             self._make_sure(hold)
             raise
+        finally:
+            self.lines.leaving.discard(hold.owner)
         if not standing or not released:
             raise hold.lost_error(hold.cause or "its lease ended before it was released")
         if self.observer is not None:
@@ -285,7 +292,8 @@ class BaseSession:
     def pass_latch(self, store: LatchStore, name: str, timeout: float) -> Steps[bool]:
         """Wait until a latch is down; False when that took too long."""
         try:
-            yield from acquire(self._seek(store, name, AFTERWARDS, timeout, trial=True))
+            seeking = self._seek(store, name, AFTERWARDS, timeout, trial=True)
+            yield from kindly(self.backend, store, name, lambda: acquire(seeking))
         except AcquireTimeout:
             return False
         return True
@@ -293,7 +301,7 @@ class BaseSession:
     def tick(self, store: LatchStore, name: str) -> Steps[int]:
         """Count a latch down; answers what is left."""
         owner = f"{self.identity}:{next(self._numbers)}{store.mark}"
-        return count_down(store, name, owner, now)
+        return kindly(self.backend, store, name, lambda: count_down(store, name, owner, now))
 
     # --- being observed ------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """The contract: what every backend promises, written once and proved in both worlds.
 
 A claim is an `async def test_…(world)` in one of the modules below `claims`; they are found,
-not listed.  `cases` multiplies them by the backends, the two faces and the kinds of lock, so
-that a backend proves itself by a few lines:
+not listed.  `cases` multiplies them by the backends, the two faces and the kinds of things to
+hold (`subjects`), so that a backend proves itself by a few lines:
 
     @pytest.mark.parametrize("case", cases(["mine"]), ids=str)
     def test_claim(case: Case) -> None:
@@ -24,9 +24,12 @@ from typing import TypeAlias
 
 from ...stores import Backend
 from . import claims
+from .subjects import KINDS as KINDS
+from .subjects import PRIMITIVES as PRIMITIVES
+from .subjects import SUBJECTS as SUBJECTS
+from .subjects import primitive_of
 from .terms import terms_of
 from .world import FACES as FACES
-from .world import KINDS as KINDS
 from .world import Face as Face
 from .world import World as World
 
@@ -38,12 +41,17 @@ LIMIT = 60.0
 
 @dataclass(frozen=True)
 class Case:
-    """One claim, to be proved for one kind of lock of one backend in one world."""
+    """One claim, to be proved for one kind of thing of one backend in one world."""
 
     backend: str
     face: Face
     kind: str
     claim: Claim
+
+    @property
+    def primitive(self) -> str:
+        """What the user calls that which is proved."""
+        return primitive_of(self.kind)
 
     def __str__(self) -> str:
         return f"{self.backend}-{self.face.name}-{self.kind}-{self.claim.__name__}"
@@ -63,7 +71,7 @@ def cases(backends: Iterable[str]) -> list[Case]:
         Case(backend, face, kind, claim)
         for backend in backends
         for face in FACES
-        for kind in KINDS
+        for kind in SUBJECTS
         for claim in every_claim()
         if terms_of(claim).cover(face, kind)
     ]

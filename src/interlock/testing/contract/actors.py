@@ -18,9 +18,9 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from ...api.hold import AsyncHold, Hold
-from ...api.lock import AsyncLock, Lock
+from ...api.lock import AsyncFace, Face
 
-AnyLock: TypeAlias = Lock | AsyncLock
+AnyLock: TypeAlias = Face[Any] | AsyncFace[Any]
 AnyHold: TypeAlias = Hold | AsyncHold
 
 

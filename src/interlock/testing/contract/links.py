@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, cast
 
-from ...errors import StoreUnavailable
+from ...errors import OutcomeUnknown, StoreUnavailable
 from ...steps import Call
 from ...stores import AsyncLink, Backend, Link
 
@@ -20,6 +21,10 @@ class Watch:
         self.cut = False
         #: How often it tried in vain.
         self.refused = 0
+        #: Names: of each the next answer will be lost on its way back.
+        self.losing: list[str] = []
+        #: While this is set, the client begins to listen in vain: no wake ever arrives.
+        self.deaf = False
 
     def note(self, *requests: Call) -> None:
         if self.cut:
@@ -27,6 +32,13 @@ class Watch:
             raise StoreUnavailable("cut off by the claim")
         self.trips += 1
         self.requests += requests
+
+    def loses(self, request: Call) -> bool:
+        """Whether the answer to a request is to be lost; each is lost once."""
+        lost = request.keys[:1] and request.keys[0] in self.losing
+        if lost:
+            self.losing.remove(request.keys[0])
+        return bool(lost)
 
     def about(self, name: str) -> int:
         """How many requests were about one lock alone."""
@@ -41,14 +53,36 @@ class WatchedLink:
 
     def call(self, request: Call) -> Any:
         self._watch.note(request)
-        return self._link.call(request)
+        answer = self._link.call(request)
+        if not self._watch.loses(request):
+            return answer
+        return _lost(answer) if inspect.isawaitable(answer) else _drop()
 
     def together(self, requests: tuple[Call, ...]) -> Any:
         self._watch.note(*requests)
         return self._link.together(requests)
 
+    def listen(self, topics: tuple[Any, ...]) -> Any:
+        if not self._watch.deaf:
+            return self._link.listen(topics)
+        silence = self._link.local()  # nobody knows of it
+        return _awaited(silence) if inspect.iscoroutinefunction(self._link.listen) else silence
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._link, name)
+
+
+async def _lost(answer: Any) -> Any:
+    await answer
+    _drop()
+
+
+def _drop() -> Any:
+    raise OutcomeUnknown("the claim has lost the answer")
+
+
+async def _awaited(value: Any) -> Any:
+    return value
 
 
 class WatchedBackend:

@@ -1,19 +1,21 @@
-"""The world of a claim: one store, one kind of lock, and actors that block or await."""
+"""The world of a claim: one store, one kind of thing to hold, and actors that block or await."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, cast
 
+from ...api import looking
 from ...api.client import AsyncClient, Client
 from ...drive import now
-from ...events import Event
+from ...events import Event, Lost, Renewed
 from ...model import LockInfo
 from ...stores import Backend, LockStore
 from .actors import Actor, AnyHold, AnyLock, TaskActor, ThreadActor
 from .links import Watch, WatchedBackend
+from .subjects import KINDS, SEVERAL, primitive_of
 
 AnyClient: TypeAlias = Client | AsyncClient
 
@@ -33,9 +35,6 @@ BLOCKING = Face("blocking", Client, ThreadActor)
 ASYNCIO = Face("asyncio", AsyncClient, TaskActor)
 FACES = (BLOCKING, ASYNCIO)
 
-#: The kinds of lock that every backend offers: the names of the client's methods.
-KINDS = ("lock", "mutex")
-
 
 class World:
     """Makes clients, actors and locks for one claim, and ends them after it."""
@@ -52,10 +51,17 @@ class World:
     def client(self) -> AnyClient:
         """A client as another process would have it."""
         events: list[Event] = []
-        client = self.face.client(WatchedBackend(self._backend()), events.append)
+        backend = cast("Backend", WatchedBackend(self._backend()))
+        client = self.face.client(backend, events.append)
         self._events[id(client)] = events
         self._clients.append(client)
         return client
+
+    def onlooker(self) -> AnyClient:
+        """A client that only looks."""
+        if self._onlooker is None:
+            self._onlooker = self.client()
+        return self._onlooker
 
     def actor(self) -> Actor:
         """A thread or task as another part of a program would have it."""
@@ -65,7 +71,7 @@ class World:
 
     def lock(self, client: Any = None, name: str = "claim", **terms: Any) -> AnyLock:
         """A lock of the kind that is being proved, of this client or of a new one."""
-        lock: AnyLock = getattr(client or self.client(), self.kind)(name, **terms)
+        lock: AnyLock = KINDS[self.kind](client or self.client(), name, **terms)
         return lock
 
     async def held(self, **terms: Any) -> tuple[Actor, AnyLock, AnyHold]:
@@ -87,11 +93,9 @@ class World:
     # --- what can be seen -----------------------------------------------------------------
 
     def store_of(self, client: Any) -> LockStore:
-        """What proves the kind of lock in the store."""
-        store: LockStore = getattr(
-            client.backend, {"lock": "locks", "mutex": "mutexes"}[self.kind]
-        )
-        return store
+        """What keeps things of this kind; several locks are locks."""
+        kind = "lock" if self.kind in SEVERAL else primitive_of(self.kind)
+        return looking.store_of(client.backend, kind)
 
     def watch(self, of: Any) -> Watch:
         """The traffic of a client, or of the client of a lock."""
@@ -109,12 +113,46 @@ class World:
 
     def standing(self, lock: AnyLock) -> int | None:
         """How many stand behind the head in the local line; None when nobody heads it."""
-        lines, key = lock.client.lines, (self.kind, lock.name)
-        return len(lines._lines.get(key, ())) if key in lines.busy() else None
+        lines = lock.client.lines
+        return len(lines._lines.get(lock.key, ())) if lock.key in lines.busy() else None
+
+    def siblings(self, lock: AnyLock) -> int:
+        """How many actors wait for what another one of the same client holds.
+
+        A permit is no place in the line: there the first who waits is the head.
+        """
+        standing = self.standing(lock)
+        return 0 if standing is None else standing + lock.store.shared
 
     async def look(self, name: str = "claim") -> LockInfo | None:
         """What the store knows of a lock."""
         info: LockInfo | None = await self._ask("look", name)
+        return info
+
+    async def is_free(self, name: str = "claim") -> bool:
+        """Whether nobody holds it and nobody waits; how many permits there are stays known."""
+        info = await self.look(name)
+        if info is None:
+            return True
+        return info.permits is not None and not info.holders and not info.waiters
+
+    async def until_held_by(self, number: int, name: str = "claim") -> LockInfo:
+        """Wait until so many hold it, as the store sees it: a loss is known before."""
+        info = await self.seen(lambda info: bool(info and len(info.holders) == number), name)
+        assert info is not None
+        return info
+
+    async def until_nobody_waits(self, name: str = "claim") -> None:
+        """Wait until the store knows of no waiter; a connection may take a moment to close."""
+        await self.seen(lambda info: info is None or info.waiters == 0, name)
+
+    async def seen(
+        self, condition: Callable[[LockInfo | None], bool], name: str = "claim"
+    ) -> LockInfo | None:
+        """Wait until the store knows something of a lock."""
+        async with asyncio.timeout(SOON):
+            while not condition(info := await self.look(name)):  # noqa: ASYNC110 - as above
+                await asyncio.sleep(0.002)
         return info
 
     async def until(self, condition: Callable[[], bool]) -> None:
@@ -129,12 +167,35 @@ class World:
         """Take a lock away from its holder, behind its back."""
         await self._ask("withdraw", hold.name, hold.owner)
 
+    def hurry(self, *holds: AnyHold) -> None:
+        """Let the keepers renew these holds now, and not after a third of their leases."""
+        for hold in holds:
+            hold.renew_at = now()
+            hold._client.rota.settle(hold)
+            hold._client.keeper.wake()
+
+    async def lost(self, *holds: AnyHold) -> None:
+        """Wait until the keepers have learnt that these holds were taken away."""
+        self.hurry(*holds)
+        await self.until(lambda: all(hold.lost for hold in holds))
+
+    async def renewed(self, hold: AnyHold) -> None:
+        """Wait until a lease was made whole once more, or found to be lost."""
+        told = self.events(hold._client)
+        before = len(told)
+        self.hurry(hold)
+        await self.until(
+            lambda: any(
+                isinstance(event, (Lost, Renewed)) and event.owner == hold.owner
+                for event in told[before:]
+            )
+        )
+
     async def _ask(self, operation: str, *args: str) -> Any:
         """Ask the store by a client that takes no other part."""
-        if self._onlooker is None:
-            self._onlooker = self.client()
-        steps = getattr(self.store_of(self._onlooker), operation)(*args, now() + 5.0)
-        return await settled(self._onlooker.run(steps))
+        onlooker = self.onlooker()
+        steps = getattr(self.store_of(onlooker), operation)(*args, now() + 5.0)
+        return await settled(onlooker.run(steps))
 
     async def close(self, client: Any) -> None:
         """Close a client as its user would."""

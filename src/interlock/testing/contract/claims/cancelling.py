@@ -7,20 +7,22 @@ from typing import Any
 
 import pytest
 
-from ....api.lock import AsyncLock
+from ....api.lock import AsyncFace
 from ....errors import LockLost
+from ..subjects import PLAIN, REENTRANT
 from ..terms import only
 from ..world import ASYNCIO, World
 
 
 @only(faces=(ASYNCIO,))
 async def test_a_loss_cancels_the_body_and_the_block_raises_it(world: World) -> None:
-    lock = _lock(world, lease=0.2)
+    lock = _lock(world)
     cancelled: list[int] = []
 
     with pytest.raises(LockLost) as lost:
         async with lock as hold:
             await world.revoke(hold)
+            world.hurry(hold)
             try:
                 await asyncio.sleep(60)
             except asyncio.CancelledError:
@@ -31,15 +33,16 @@ async def test_a_loss_cancels_the_body_and_the_block_raises_it(world: World) -> 
     await _nothing_cancels_us()
 
 
-@only(faces=(ASYNCIO,), kinds=("lock",))
+@only(faces=(ASYNCIO,))
 async def test_a_body_that_swallows_the_cancellation_still_hears_of_the_loss(
     world: World,
 ) -> None:
-    lock = _lock(world, lease=0.2)
+    lock = _lock(world)
 
     with pytest.raises(LockLost):
         async with lock as hold:
             await world.revoke(hold)
+            world.hurry(hold)
             try:
                 await asyncio.sleep(60)
             except asyncio.CancelledError:
@@ -48,21 +51,22 @@ async def test_a_body_that_swallows_the_cancellation_still_hears_of_the_loss(
     await _nothing_cancels_us()
 
 
-@only(faces=(ASYNCIO,), kinds=("lock",))
+@only(faces=(ASYNCIO,), kinds=REENTRANT)
 async def test_a_loss_in_nested_blocks_is_raised_by_both(world: World) -> None:
-    lock = _lock(world, lease=0.2)
+    lock = _lock(world)
 
     with pytest.raises(LockLost):
         async with lock as hold:
             with pytest.raises(LockLost):
                 async with lock:
                     await world.revoke(hold)
+                    world.hurry(hold)
                     await asyncio.sleep(60)
 
     await _nothing_cancels_us()
 
 
-@only(faces=(ASYNCIO,), kinds=("lock",))
+@only(faces=(ASYNCIO,))
 async def test_a_cancellation_from_outside_stays_one(world: World) -> None:
     lock, inside = _lock(world), asyncio.Event()
 
@@ -77,18 +81,19 @@ async def test_a_cancellation_from_outside_stays_one(world: World) -> None:
 
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await world.look() is None
+    assert await world.is_free()
 
 
-@only(faces=(ASYNCIO,), kinds=("lock",))
+@only(faces=(ASYNCIO,))
 async def test_a_cancellation_from_outside_stays_one_even_after_a_loss(world: World) -> None:
-    lock, inside = _lock(world, lease=0.2), asyncio.Event()
+    lock, inside = _lock(world), asyncio.Event()
     tasks: list[asyncio.Task[None]] = []
 
     async def body() -> None:
         async with lock as hold:
             hold.on_lost(lambda _: tasks[0].cancel("from outside"))
             await world.revoke(hold)
+            world.hurry(hold)
             inside.set()
             await asyncio.sleep(60)
 
@@ -99,7 +104,7 @@ async def test_a_cancellation_from_outside_stays_one_even_after_a_loss(world: Wo
         await tasks[0]
 
 
-@only(faces=(ASYNCIO,), kinds=("lock",))
+@only(faces=(ASYNCIO,))
 async def test_a_time_limit_around_a_block_stays_a_time_limit(world: World) -> None:
     lock = _lock(world)
 
@@ -107,11 +112,11 @@ async def test_a_time_limit_around_a_block_stays_a_time_limit(world: World) -> N
         async with asyncio.timeout(0.05), lock:
             await asyncio.sleep(60)
 
-    assert await world.look() is None
+    assert await world.is_free()
     await _nothing_cancels_us()
 
 
-@only(faces=(ASYNCIO,), kinds=("lock",))
+@only(faces=(ASYNCIO,))
 async def test_a_time_limit_around_an_acquire_leaves_nothing_behind(world: World) -> None:
     _, _, hold = await world.held()
 
@@ -125,7 +130,7 @@ async def test_a_time_limit_around_an_acquire_leaves_nothing_behind(world: World
     await _nothing_cancels_us()
 
 
-@only(faces=(ASYNCIO,), kinds=("lock",))
+@only(faces=(ASYNCIO,))
 async def test_a_failing_sibling_in_a_group_releases_the_lock(world: World) -> None:
     lock, inside = _lock(world), asyncio.Event()
 
@@ -145,10 +150,10 @@ async def test_a_failing_sibling_in_a_group_releases_the_lock(world: World) -> N
 
     assert raised.group_contains(ZeroDivisionError)
     assert len(raised.value.exceptions) == 1
-    assert await world.look() is None
+    assert await world.is_free()
 
 
-@only(faces=(ASYNCIO,), kinds=("lock",))
+@only(faces=(ASYNCIO,), kinds=PLAIN)
 async def test_a_thousand_tasks_share_a_lock(world: World) -> None:
     lock, counter = _lock(world), [0]
 
@@ -167,9 +172,9 @@ async def test_a_thousand_tasks_share_a_lock(world: World) -> None:
     assert world.standing(lock) is None
 
 
-def _lock(world: World, **terms: Any) -> AsyncLock:
+def _lock(world: World, **terms: Any) -> AsyncFace[Any]:
     lock = world.lock(**terms)
-    assert isinstance(lock, AsyncLock)
+    assert isinstance(lock, AsyncFace)
     return lock
 
 

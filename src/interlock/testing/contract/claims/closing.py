@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from unittest.mock import patch
 
 import pytest
 
+from ....api import keeper
 from ....errors import StoreUnavailable
 from ..world import World
 
@@ -24,7 +26,7 @@ async def test_a_hold_of_a_closed_client_is_lost(world: World) -> None:
 
     await world.close(lock.client)
 
-    assert await world.look() is None
+    assert await world.is_free()
     assert hold.lost
 
 
@@ -36,7 +38,7 @@ async def test_closing_twice_changes_nothing(world: World) -> None:
 
     await world.close(client)
 
-    assert await world.look() is not None
+    assert not await world.is_free()
     assert not theirs.lost
 
 
@@ -47,14 +49,15 @@ async def test_a_closed_client_takes_no_lock(world: World) -> None:
     with pytest.raises(StoreUnavailable, match="closed"):
         await alice.acquire(world.lock(client), timeout=1)
 
-    assert await world.look() is None
+    assert await world.is_free()
 
 
 async def test_closing_ends_the_waiting_of_its_actors(world: World) -> None:
     alice, hers, _ = await world.held()
     _, lock, coming = await world.waiting()
 
-    await world.close(lock.client)
+    with patch.object(keeper, "GRACE", 0.05):  # nothing is on its way
+        await world.close(lock.client)
 
     with pytest.raises(StoreUnavailable, match="closed"):
         async with asyncio.timeout(1):

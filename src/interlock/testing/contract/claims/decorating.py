@@ -8,11 +8,13 @@ import pytest
 
 from ....errors import AcquireTimeout
 from ....events import Granted
-from ..terms import only
+from ..subjects import PLAIN
 from ..world import World
 
+#: It takes locks only.
+ABOUT = PLAIN
 
-@only(kinds=("lock",))
+
 async def test_the_decorator_names_the_lock_after_its_arguments(world: World) -> None:
     client = world.client()
     held: list[str] = []
@@ -30,10 +32,9 @@ async def test_the_decorator_names_the_lock_after_its_arguments(world: World) ->
     assert await world.actor().do(guarded, order=7, to="y") == 7
     granted = [event.name for event in world.events(client) if isinstance(event, Granted)]
     assert granted == ["orders:42:x", "orders:7:y"]
-    assert await world.look("orders:42:x") is None
+    assert await world.is_free("orders:42:x")
 
 
-@only(kinds=("lock",))
 async def test_the_decorator_checks_its_name_when_decorating(world: World) -> None:
     client = world.client()
 
@@ -49,7 +50,6 @@ async def test_the_decorator_checks_its_name_when_decorating(world: World) -> No
         client.locked("orders", on_busy=bad)
 
 
-@only(kinds=("lock",))
 async def test_the_decorator_raises_or_skips_when_busy(world: World) -> None:
     await world.held(name="orders")
     ran: list[int] = []

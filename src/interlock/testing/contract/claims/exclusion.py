@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ..actors import Actor, AnyLock
+from ..subjects import PERMITS
 from ..world import World
 
 
@@ -73,7 +74,7 @@ async def test_actors_of_a_client_are_served_in_the_order_of_their_arrival(world
     for number in range(4):
         actor = world.actor()
         coming = actor.start(lock.acquire)
-        await world.until(lambda n=number: world.standing(lock) == n + 1)  # type: ignore[misc]
+        await world.until(lambda n=number: world.siblings(lock) == n + 1)  # type: ignore[misc]
         passing.append(asyncio.create_task(pass_on(number, actor, coming)))
     await alice.release(lock)
     await asyncio.gather(*passing)
@@ -83,12 +84,16 @@ async def test_actors_of_a_client_are_served_in_the_order_of_their_arrival(world
 
 async def test_a_free_lock_costs_one_request(world: World) -> None:
     alice, lock = world.actor(), world.lock()
+    if world.kind in PERMITS:  # to say how many there are is another request, once
+        set_permits = getattr(lock, "set_permits")  # noqa: B009 - locks do not have it
+        await alice.do(set_permits, 1)
+    asked = world.watch(lock).about(lock.name)
 
     hold = await alice.acquire(lock)
 
-    assert world.watch(lock).about(lock.name) == 1
+    assert world.watch(lock).about(lock.name) == asked + 1
     await alice.release(hold)
-    assert world.watch(lock).about(lock.name) == 2
+    assert world.watch(lock).about(lock.name) == asked + 2
 
 
 async def test_a_try_at_a_busy_lock_is_not_queued(world: World) -> None:
@@ -117,11 +122,12 @@ async def test_locks_of_other_names_are_not_concerned(world: World) -> None:
 
     holds = [await alice.acquire(world.lock(client, f"claim:{number}")) for number in range(30)]
 
-    assert await world.actor().attempt(world.lock(name="claim:30")) is not None
+    bob, other = world.actor(), world.client()
+    assert await bob.attempt(world.lock(other, "claim:30")) is not None
     for hold in holds[::2]:
         await alice.release(hold)
     for number in range(30):
-        freed = await world.actor().attempt(world.lock(name=f"claim:{number}"))
+        freed = await bob.attempt(world.lock(other, f"claim:{number}"))
         assert (freed is not None) is (number % 2 == 0)
 
 

@@ -11,6 +11,7 @@ from ....api import hold as holds
 from ....drive import now
 from ....errors import LockLost
 from ..actors import AnyHold
+from ..subjects import PLAIN
 from ..terms import only
 from ..world import World
 
@@ -36,7 +37,7 @@ async def test_a_late_release_does_not_free_the_next_holder(world: World) -> Non
     await bob.release(his)
 
 
-@only(kinds=("lock",))
+@only(kinds=PLAIN)
 async def test_a_late_release_of_a_shared_lock_object_does_not_free_the_next_holder(
     world: World,
 ) -> None:
@@ -55,7 +56,7 @@ async def test_a_late_release_of_a_shared_lock_object_does_not_free_the_next_hol
     assert not theirs.lost
 
 
-@only(kinds=("lock",))
+@only(kinds=PLAIN)
 async def test_leaving_a_block_after_a_loss_says_so(world: World) -> None:
     alice, lock = world.actor(), world.lock(lease=0.1, renew=False)
 
@@ -78,7 +79,7 @@ async def test_a_loss_does_not_hide_the_exception_of_the_body(world: World) -> N
     assert await alice.attempt(hers) is not None
 
 
-@only(kinds=("lock",))
+@only(kinds=PLAIN)
 async def test_a_lost_hold_says_so_in_every_way(world: World) -> None:
     _, _, hold = await world.held(lease=0.1, renew=False)
     await ended(world, hold)
@@ -90,7 +91,7 @@ async def test_a_lost_hold_says_so_in_every_way(world: World) -> None:
     assert lost.value.token == hold.token
 
 
-@only(kinds=("lock",))
+@only(kinds=PLAIN)
 async def test_a_hold_is_lost_by_the_clock_whether_or_not_anybody_noticed(world: World) -> None:
     _, _, hold = await world.held(lease=20)
 
@@ -104,7 +105,7 @@ async def test_a_hold_is_lost_by_the_clock_whether_or_not_anybody_noticed(world:
     assert not hold.lost
 
 
-@only(kinds=("lock",))
+@only(kinds=PLAIN)
 async def test_callbacks_hear_of_a_loss_once(world: World) -> None:
     _, lock, hold = await world.held(lease=0.1, renew=False)
     heard: list[Any] = []
@@ -119,11 +120,10 @@ async def test_callbacks_hear_of_a_loss_once(world: World) -> None:
     assert heard == [hold, hold]
 
 
-@only(kinds=("lock",))
 async def test_a_sibling_gets_what_was_lost(world: World) -> None:
-    _, lock, hold = await world.held(lease=0.3, renew=False)
+    _, lock, hold = await world.held(lease=0.2, renew=False)
     coming = world.actor().start(lock.acquire)
-    await world.until(lambda: world.standing(lock) == 1)
+    await world.until(lambda: world.siblings(lock) == 1)
 
     theirs = await coming
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from ....errors import StoreMisconfigured
 from ..world import World
 
 NAMES = (
@@ -128,19 +127,3 @@ async def test_lengths_of_time_may_be_timedeltas(world: World) -> None:
     _, _, hold = await world.held(lease=timedelta(seconds=5), timeout=timedelta(seconds=1))
 
     assert 4 < hold.expires_in < 5
-
-
-async def test_a_name_in_use_as_another_kind_is_refused_and_not_touched(world: World) -> None:
-    alice, lock, hold = await world.held()
-    other = {"lock": "mutex", "mutex": "lock"}[world.kind]
-    stranger = getattr(world.client(), other)("claim")
-
-    for how in ({}, {"timeout": 1}, {"blocking": False}):
-        with pytest.raises(StoreMisconfigured, match="claim"):
-            await world.actor().do(stranger.acquire, **how)
-
-    info = await world.look()
-    assert info is not None
-    assert (info.holders[0].owner, info.waiters) == (hold.owner, 0)
-    await alice.release(lock)
-    assert await world.actor().do(stranger.acquire, timeout=0) is not None

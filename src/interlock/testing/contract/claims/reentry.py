@@ -1,4 +1,4 @@
-"""Who holds a lock may take it again; who holds a mutex may not."""
+"""Who holds a lock may take it again; who holds a mutex or a permit may not."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import pytest
 
 from ....errors import AcquireTimeout, LockLost, NotHeld
 from ..actors import Actor
+from ..subjects import PERMITS, REENTRANT
 from ..terms import only
 from ..world import World
 
 
-@only(kinds=("lock",))
+@only(kinds=REENTRANT)
 async def test_reentering_asks_the_store_nothing(world: World) -> None:
     alice, lock, hold = await world.held()
     asked = world.watch(lock).about(lock.name)
@@ -23,7 +24,7 @@ async def test_reentering_asks_the_store_nothing(world: World) -> None:
     assert tried is hold
 
 
-@only(kinds=("lock",))
+@only(kinds=REENTRANT)
 async def test_releases_are_counted_and_the_last_one_frees(world: World) -> None:
     alice, lock, hold = await world.held()
     await alice.acquire(lock)
@@ -40,26 +41,26 @@ async def test_releases_are_counted_and_the_last_one_frees(world: World) -> None
         await alice.release(lock)
 
 
-@only(kinds=("lock",))
+@only(kinds=REENTRANT)
 async def test_nested_blocks_free_the_lock_at_the_outermost(world: World) -> None:
     alice, lock = world.actor(), world.lock()
 
     async with alice.within(lock) as outer:
         async with alice.within(lock) as inner:
             assert inner is outer
-        assert await world.look() is not None
+        assert not await world.is_free()
 
-    assert await world.look() is None
+    assert await world.is_free()
 
 
-@only(kinds=("lock",))
+@only(kinds=REENTRANT)
 async def test_another_actor_of_the_client_does_not_reenter(world: World) -> None:
     _, lock, _ = await world.held()
 
     assert await world.actor().attempt(lock) is None
 
 
-@only(kinds=("lock",))
+@only(kinds=REENTRANT)
 async def test_a_child_does_not_inherit_the_lock(world: World) -> None:
     alice, lock, _ = await world.held()
 
@@ -70,7 +71,7 @@ async def test_a_child_does_not_inherit_the_lock(world: World) -> None:
         await child.release(lock)
 
 
-@only(kinds=("lock",))
+@only(kinds=REENTRANT)
 async def test_reentering_what_was_lost_says_so(world: World) -> None:
     alice, lock, hold = await world.held(lease=0.1, renew=False)
     await world.until(lambda: hold.lost)
@@ -81,7 +82,7 @@ async def test_reentering_what_was_lost_says_so(world: World) -> None:
         await alice.release(hold)
 
 
-@only(kinds=("lock",))
+@only(kinds=REENTRANT)
 async def test_after_a_loss_was_reported_the_lock_can_be_taken_anew(world: World) -> None:
     alice, lock, hold = await world.held(lease=0.1, renew=False)
     await world.until(lambda: hold.lost)
@@ -94,7 +95,7 @@ async def test_after_a_loss_was_reported_the_lock_can_be_taken_anew(world: World
     assert not renewed.lost
 
 
-@only(kinds=("lock",))
+@only(kinds=REENTRANT)
 async def test_an_inner_release_of_what_was_lost_says_so(world: World) -> None:
     alice, lock, hold = await world.held(lease=0.2, renew=False)
     await alice.acquire(lock)
@@ -107,14 +108,14 @@ async def test_an_inner_release_of_what_was_lost_says_so(world: World) -> None:
         await alice.release(lock)
 
 
-@only(kinds=("mutex",))
-async def test_a_mutex_is_not_reentrant(world: World) -> None:
-    alice, mutex, hold = await world.held()
+@only(kinds=("mutex", *PERMITS))
+async def test_what_is_not_reentrant_is_refused_to_its_own_holder(world: World) -> None:
+    alice, lock, hold = await world.held()
 
-    assert await alice.attempt(mutex) is None
+    assert await alice.attempt(lock) is None
     with pytest.raises(AcquireTimeout):
-        await alice.acquire(mutex, timeout=0.01)
+        await alice.acquire(lock, timeout=0.01)
 
     assert not hold.lost
-    await alice.release(mutex)
-    assert await world.look() is None
+    await alice.release(lock)
+    assert await world.is_free()

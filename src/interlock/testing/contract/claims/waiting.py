@@ -11,11 +11,12 @@ import pytest
 
 from ....errors import AcquireTimeout
 from ....recipes import lock as recipe
+from ..subjects import PLAIN
 from ..terms import only
 from ..world import World
 
 
-@only(kinds=("lock",))
+@only(kinds=PLAIN)
 async def test_half_a_second_means_half_a_second(world: World) -> None:
     await world.held()
     bob, his = world.actor(), world.lock()
@@ -54,8 +55,7 @@ async def test_a_timeout_behind_a_sibling_names_the_holder_too(world: World) -> 
 
 async def _introduced(world: World) -> None:
     """Wait until the holder has said who it is, as it does in the background."""
-    while (info := await world.look()) is None or not info.holders[0].host:
-        pass
+    await world.seen(lambda info: info is not None and any(each.host for each in info.holders))
 
 
 async def test_a_timeout_leaves_nothing_behind(world: World) -> None:
@@ -70,18 +70,17 @@ async def test_a_timeout_leaves_nothing_behind(world: World) -> None:
     assert info.waiters == 0
     assert world.standing(his) is None
     await alice.release(hers)
-    assert await world.look() is None
+    assert await world.is_free()
     assert await world.actor().attempt(world.lock()) is not None
 
 
-@only(kinds=("lock",))
 async def test_a_timeout_behind_a_sibling_leaves_nothing_behind(world: World) -> None:
     alice, lock, _ = await world.held()
 
     with pytest.raises(AcquireTimeout):
         await world.actor().acquire(lock, timeout=0.05)
 
-    assert world.standing(lock) == 0
+    assert world.siblings(lock) == 0
     await alice.release(lock)
     assert world.standing(lock) is None
 
@@ -109,7 +108,7 @@ async def test_none_and_minus_one_mean_no_limit(world: World) -> None:
         assert not (await coming).lost
 
 
-@only(kinds=("lock",))
+@only(kinds=PLAIN)
 async def test_the_timeout_of_an_acquire_counts_before_that_of_its_lock(world: World) -> None:
     await world.held()
 
@@ -129,11 +128,10 @@ async def test_a_release_wakes_who_waits_at_once(world: World) -> None:
     assert time.monotonic() - began < 1
 
 
-@only(kinds=("lock",))
 async def test_a_release_wakes_a_sibling_at_once(world: World) -> None:
     alice, lock, _ = await world.held()
     coming = world.actor().start(lock.acquire)
-    await world.until(lambda: world.standing(lock) == 1)
+    await world.until(lambda: world.siblings(lock) == 1)
 
     began = time.monotonic()
     await alice.release(lock)
@@ -142,7 +140,6 @@ async def test_a_release_wakes_a_sibling_at_once(world: World) -> None:
     assert time.monotonic() - began < 1
 
 
-@only(kinds=("lock",))
 async def test_who_waits_gets_what_its_holder_left_to_its_lease(world: World) -> None:
     _, _, hold = await world.held(lease=0.2, renew=False)
     _, _, coming = await world.waiting()
@@ -150,7 +147,6 @@ async def test_who_waits_gets_what_its_holder_left_to_its_lease(world: World) ->
     assert (await coming).token > hold.token
 
 
-@only(kinds=("lock",))
 async def test_waiting_for_long_raises_nothing(world: World) -> None:
     with patch.object(recipe, "POLL_CAP", 0.01):
         alice, hers, _ = await world.held()
@@ -160,6 +156,20 @@ async def test_waiting_for_long_raises_nothing(world: World) -> None:
         await alice.release(hers)
 
         assert not (await coming).lost
+
+
+async def test_a_waiter_that_hears_nothing_asks_again_by_itself(world: World) -> None:
+    with patch.object(recipe, "POLL_CAP", 0.1):
+        alice, hers, _ = await world.held()
+        bob, his = world.actor(), world.lock()
+        world.watch(his).deaf = True
+        coming = bob.start(his.acquire)
+        await world.until(lambda: "Parked" in world.told(his.client))
+
+        await alice.release(hers)
+
+        assert not (await coming).lost
+    assert "Woken" not in world.told(his.client)
 
 
 async def test_a_failed_acquire_never_runs_the_body(world: World) -> None:
@@ -188,6 +198,6 @@ async def test_a_try_as_a_block_gives_none_and_releases_nothing(world: World) ->
 async def test_a_try_as_a_block_releases_what_it_got(world: World) -> None:
     async with world.actor().within(world.lock().attempt()) as hold:
         assert hold is not None
-        assert await world.look() is not None
+        assert not await world.is_free()
 
-    assert await world.look() is None
+    assert await world.is_free()

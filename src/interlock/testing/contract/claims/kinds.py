@@ -1,0 +1,108 @@
+"""One kind a name: whoever takes a name for something else is told so, and touches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+from ....errors import StoreMisconfigured
+from ....model import LockInfo
+from ..actors import Actor
+from ..subjects import KINDS, WHOLE, primitive_of
+from ..terms import only
+from ..world import World
+
+#: Everything that a name can be in use as.
+ABOUT = (*KINDS, "rwlock", "latch")
+
+#: Everything that a name can be mistaken for; to read and to write are the same.
+OTHERS = (*KINDS, "latch")
+
+
+async def in_use(world: World) -> tuple[Actor, Any]:
+    """Who uses the name as what it is, and how to end that."""
+    actor, client = world.actor(), world.client()
+    if world.kind == "latch":
+        latch = client.latch("claim")
+        await actor.do(latch.set, 1)
+        return actor, latch.count_down
+    lock: Any = client.rwlock("claim").read() if world.kind == "rwlock" else world.lock(client)
+    await actor.acquire(lock)
+    return actor, lock.release
+
+
+def mistakes(client: Any, kind: str) -> Iterator[partial[Any]]:
+    """Whatever somebody can do who thinks that the name is of another kind."""
+    if kind == "latch":
+        latch = client.latch("claim")
+        yield partial(latch.set, 2)
+        yield partial(latch.count_down)
+        yield partial(latch.wait, timeout=1)
+        return
+    lock = KINDS[kind](client, "claim")
+    yield partial(lock.acquire)
+    yield partial(lock.acquire, timeout=1)
+    yield partial(lock.acquire, blocking=False)
+    if primitive_of(kind) == "rwlock":
+        yield partial(client.rwlock("claim").read().acquire, timeout=1)
+    if hasattr(lock, "set_permits"):
+        yield partial(lock.set_permits, 7)
+
+
+def mistaken(world: World) -> list[str]:
+    """The other kinds."""
+    return [kind for kind in OTHERS if primitive_of(kind) != primitive_of(world.kind)]
+
+
+def facts(info: LockInfo | None) -> Any:
+    """What is known of a name, without the time that passes."""
+    assert info is not None
+    owners = [(holder.owner, holder.mode, holder.weight) for holder in info.holders]
+    return info.kind, owners, info.waiters, info.permits, info.available, info.count
+
+
+async def test_a_name_in_use_as_another_kind_is_refused_and_not_touched(world: World) -> None:
+    await in_use(world)
+    before = facts(await world.look())
+    bob, client = world.actor(), world.client()
+
+    for kind in mistaken(world):
+        for mistake in mistakes(client, kind):
+            with pytest.raises(StoreMisconfigured, match="claim") as refused:
+                await bob.do(mistake)
+            for named in (primitive_of(world.kind), primitive_of(kind)):
+                assert f"a {named}" in str(refused.value)
+
+    assert facts(await world.look()) == before
+
+
+async def test_a_sibling_is_refused_another_kind_as_well(world: World) -> None:
+    actor, end = await in_use(world)
+    client = end.__self__.client
+    before = facts(await world.look())
+
+    for kind in mistaken(world):
+        for mistake in mistakes(client, kind):
+            with pytest.raises(StoreMisconfigured, match="claim"):
+                await actor.do(mistake)
+
+    assert facts(await world.look()) == before
+    await actor.do(end)
+    assert await world.is_free()
+
+
+@only(kinds=(*WHOLE, "rwlock", "latch"))
+async def test_a_name_that_is_free_may_become_another_kind(world: World) -> None:
+    actor, end = await in_use(world)
+    await actor.do(end)
+
+    for kind in mistaken(world):
+        if kind in WHOLE:
+            lock = KINDS[kind](world.client(), "claim")
+            hold = await world.actor().acquire(lock, timeout=1)
+            await world.actor().release(hold)
+    latch: Any = world.client().latch("claim")
+    assert await world.actor().do(latch.wait, timeout=1) is True

@@ -1,0 +1,1 @@
+"""Scenes with which claims begin: who holds what, and who waits for it."""

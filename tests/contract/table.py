@@ -1,0 +1,53 @@
+"""The table of what is proved where, as `docs/contract.md` shows it.
+
+`python -m tests.contract.table` writes it anew, from the claims themselves.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from interlock.testing.contract import FACES as FACES
+from interlock.testing.contract import PRIMITIVES as PRIMITIVES
+from interlock.testing.contract import Case
+from interlock.testing.contract import cases as cases
+
+from .conftest import STORES as STORES
+
+PAGE = Path(__file__).parents[2] / "docs" / "contract.md"
+
+#: The table stands between these lines of the page.
+BEGIN, END = "<!-- computed: begin -->", "<!-- computed: end -->"
+
+#: What stands where nothing is proved.
+NOTHING = "**none**"
+
+
+def table(proved: Iterable[Case], stores: Sequence[str]) -> str:
+    """How many claims are proved for each primitive, on each store and in each world."""
+    # A claim that is proved in two ways, as to write is one use of a lock, counts once.
+    places = {(case.primitive, case.backend, case.face.name, case.claim) for case in proved}
+    numbers = Counter(place[:3] for place in places)
+    columns = [(store, face.name) for store in stores for face in FACES]
+    rows = [
+        [f"`{primitive}`", *(str(numbers[primitive, *column] or NOTHING) for column in columns)]
+        for primitive in PRIMITIVES
+    ]
+    heads = ["", *(f"{store}, {face}" for store, face in columns)]
+    rule = ["---", *("--:" for _ in columns)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (heads, rule, *rows))
+
+
+def written(page: str) -> str:
+    """A page with the table as it has to be."""
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{table(cases(STORES), list(STORES))}\n\n{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written(PAGE.read_text()))
+    sys.stdout.write(f"wrote {PAGE}\n")
