@@ -45,11 +45,10 @@ class Places(NamedTuple):
 @lru_cache(maxsize=4096)
 def places(name: str) -> Places:
     """What belongs to a name; remembered, because each acquisition needs it twice."""
-    tagged = ":tagged" if "{" in name else ""
     return Places(
-        prefixed(f"interlock:permits{tagged}", name),
+        names.permits_key(name),
         suffixed(name, "timeout"),
-        prefixed(f"interlock:kind{tagged}", name),
+        names.marker_key(name),
         prefixed("redisson_sc", name),
     )
 
@@ -85,7 +84,7 @@ class RedisPermits(RedisLocks):
         """What stands among the holders while an owner holds."""
         raise NotImplementedError
 
-    def _waiter(self, owner: str, weight: int) -> str | bytes:
+    def _waiter(self, owner: str, weight: int) -> str:
         """What stands in the queue while an owner waits."""
         raise NotImplementedError
 
@@ -101,7 +100,8 @@ class RedisPermits(RedisLocks):
         queue, tombs, *_ = names.companions(name)
         keys = (name, *self._holders(name), places(name).marker, queue, tombs + owner, TOKENS)
         waiter = self._waiter(owner, self.weight)
-        args = (self.kind, self.mark, waiter, ms(lease), int(waits))
+        share = self._share(owner, self.weight)
+        args = (self.kind, self.mark, waiter, ms(lease), int(waits), share)
         for _ in range(ROUNDS):
             answer: Any = yield from call(self._attempt, keys, args, until)
             if answer[0] == UNSET:
@@ -136,7 +136,7 @@ class RedisPermits(RedisLocks):
         if answer[0] != GRANTED:
             raise refusal(name, self.kind, texts(answer), self.label)
 
-    def _settle(self, name: str, waiter: str | bytes, until: float) -> Steps[bool]:
+    def _settle(self, name: str, waiter: str, until: float) -> Steps[bool]:
         """Take back what has ended, and hand over to those who came before a waiter."""
         return self._give(name, "", waiter, "", "", until)
 
@@ -156,7 +156,7 @@ class RedisPermits(RedisLocks):
         self,
         name: str,
         owner: str,
-        waiter: str | bytes,
+        waiter: str,
         tomb_ms: int | str,
         reason: str,
         until: float,
@@ -201,7 +201,7 @@ class Semaphores(RedisPermits):
     def _holders(self, name: str) -> tuple[str, str]:
         return places(name).shares, places(name).leases
 
-    def _share(self, owner: str, weight: int) -> str | bytes:
+    def _share(self, owner: str, weight: int) -> str:
         return f"{owner}*{weight}"
 
     _waiter = _share
@@ -225,8 +225,8 @@ class LeasedSemaphores(RedisPermits):
     def _share(self, owner: str, weight: int) -> bytes:
         return permit_id(owner) if ":" in owner else bytes.fromhex(owner)
 
-    def _waiter(self, owner: str, weight: int) -> bytes:
-        return owner.encode() + b"*" + self._share(owner, weight)
+    def _waiter(self, owner: str, weight: int) -> str:
+        return f"{owner}*{self._share(owner, weight).hex()}"
 
     def _holder(self, share: bytes, expires_in: float | None = None) -> Holder:
         return Holder(owner_of(share), expires_in=expires_in)

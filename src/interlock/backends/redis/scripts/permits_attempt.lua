@@ -5,7 +5,8 @@
 --                    of leased semaphores it is Redisson's, and holds ids of 16 bytes
 -- KEYS[3]  others    what would be the holders if the name were the other kind of semaphore
 -- KEYS[4]  marker    string, the kind, and how many permits there are in all
--- KEYS[5]  queue     sorted set of waiters, by arrival: owner*weight, or owner*id; it expires
+-- KEYS[5]  queue     sorted set of waiters, by arrival: owner*weight, or owner*id in hex digits;
+--                    it expires
 -- KEYS[6]  tomb      there when this owner was withdrawn
 -- KEYS[7]  tokens    the last fencing token of this node
 -- ARGV[1]  kind      semaphore or leased_semaphore
@@ -13,6 +14,7 @@
 -- ARGV[3]  waiter    who asks, as it stands in the queue
 -- ARGV[4]  lease_ms  length of the lease
 -- ARGV[5]  waits     1 when the owner listens and is to be remembered
+-- ARGV[6]  share     who asks, as it would stand among the holders
 --
 -- returns {1, token}                     granted
 --         {0, holder, left_ms, foreign}  busy; left_ms is -1 when nothing is known to end,
@@ -27,6 +29,7 @@
 local permits, holders, others, marker = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local queue, tomb, tokens = KEYS[5], KEYS[6], KEYS[7]
 local kind, mark, waiter, lease_ms, waits = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local share = ARGV[6]
 local call, time, leased = redis.call, redis.call('TIME'), mark == '8'
 local micros, now = time[1] * 1000000 + time[2], time[1] * 1000 + math.floor(time[2] / 1000)
 local function weight(each) return leased and 1 or tonumber(string.match(each, '%d+$')) end
@@ -36,7 +39,6 @@ local free = tonumber(string.match(call('GET', permits) or '', '^-?%d+$'))
 local made = call('GET', marker)
 local total = tonumber(string.match(made or '', '^' .. kind .. ' (%d+)$'))
 if not free or made and not total or not made and call('EXISTS', others) == 1 then return {4} end
-local share = leased and string.sub(waiter, -16) or waiter
 local held = tonumber(call('ZSCORE', holders, share) or 0) > now
 if not held then
   if call('ZCOUNT', holders, 0, now) > 0 then return {5} end

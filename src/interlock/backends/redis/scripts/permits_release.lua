@@ -22,7 +22,8 @@ local mark, waiter, channel, tomb_ms, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4
 local wake, provisional_ms = 'interlock:wake:', 2000
 local call, time, leased = redis.call, redis.call('TIME'), mark == '8'
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local function share(each) return leased and string.sub(each, -16) or each end
+local function byte(digits) return string.char(tonumber(digits, 16)) end
+local function share(each) return leased and each:sub(-32):gsub('..', byte) or each end
 local function weight(each) return leased and 1 or tonumber(string.match(each, '%d+$')) end
 
 if tomb_ms ~= '0' and tomb_ms ~= '' then
@@ -31,8 +32,7 @@ if tomb_ms ~= '0' and tomb_ms ~= '' then
 end
 local ends = tomb_ms ~= '' and call('ZSCORE', holders, share(waiter))
 if not ends and tomb_ms == '0' then return {0} end
-if ends then call('ZREM', holders, share(waiter)) end
-local freed = ends and weight(waiter) or 0
+local freed = ends and call('ZREM', holders, share(waiter)) * weight(waiter) or 0
 for _, each in ipairs(call('ZRANGEBYSCORE', holders, 0, now)) do freed = freed + weight(each) end
 call('ZREMRANGEBYSCORE', holders, 0, now)
 -- Where the name has become something else there is nothing to give it back to.
