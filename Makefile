@@ -2,7 +2,7 @@
 # ARGS go to the program that a verb runs, as in: make demo ARGS=--plain
 
 .DEFAULT_GOAL := help
-.PHONY: demo test quick lint bench help servers
+.PHONY: demo test quick lint bench interop help servers foreign
 
 bin := .venv/bin
 pytest := $(bin)/python -m pytest -p tests.marks
@@ -23,8 +23,11 @@ lint: .venv/ready ## style and types
 bench: .venv/ready servers ## how fast, beside others, in one run
 	$(bin)/python -m bench $(ARGS)
 
+interop: .venv/ready servers foreign ## beside Java, Go, Node and redis-py on the same locks
+	$(bin)/python -m pytest interop --durations=5 $(ARGS)
+
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
 
 .venv/ready-demo: pyproject.toml
 	@test -e .venv/ready -a .venv/ready -nt pyproject.toml || tools/setup python cli $@
@@ -34,3 +37,6 @@ help: ## this list
 
 servers:
 	@tools/setup servers
+
+foreign:
+	@tools/setup interop

@@ -1,0 +1,1 @@
+"""Foreign clients on the same names: what each does must be respected by all."""

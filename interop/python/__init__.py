@@ -1,0 +1,1 @@
+"""Programs in Python that obey lines as the foreign ones do."""

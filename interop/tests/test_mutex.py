@@ -1,0 +1,204 @@
+"""The plain SET NX PX of redsync, node-redlock and redis-py, and our mutex()."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from typing import Any
+
+import pytest
+
+from interlock import AcquireTimeout, LockLost
+from interlock.testing.servers import RedisServer
+from tests.backends.redis.watching import eventually
+from tests.backends.redis.worlds import World
+
+from ..harness import peers
+from ..harness.foreign import Foreign, ForeignError
+from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
+from .looking import SLACK, waiters
+
+pytestmark = meets(ours="mutex()")
+
+#: How often a foreign waiter asks, in ms; ours asks five to ten times a second.
+DELAY_MS = 20
+
+#: Leases here are of 20 s, so that nobody gets a mutex because one ran out.
+LEASE_MS = 20_000
+
+PRIMITIVES = {"redsync": "Mutex", "node-redlock": "Lock", "redis-py": "Lock"}
+
+PARAMS = [
+    pytest.param(client, marks=meets(client=client, primitive=primitive))
+    for client, primitive in PRIMITIVES.items()
+]
+
+
+class Peer:
+    """A foreign client of the plain layout."""
+
+    def __init__(self, process: Foreign) -> None:
+        self.process = process
+
+    def start(self, name: str, lease_ms: int = LEASE_MS, tries: int = 1) -> Future[Any]:
+        """Try so many times to take a mutex."""
+        terms = {"expiry_ms": lease_ms, "tries": tries, "delay_ms": DELAY_MS}
+        return self.process.start(verb="lock", name=name, handle=name, **terms)
+
+    def lock(self, name: str, lease_ms: int = LEASE_MS) -> None:
+        self.start(name, lease_ms).result(10)
+
+    def refused(self, name: str) -> bool:
+        """Whether one try is answered with no."""
+        with pytest.raises(ForeignError) as refusal:
+            self.lock(name)
+        return refusal.value.kind in ("*redsync.ErrTaken", "ExecutionError", "TimeoutError")
+
+    def unlock(self, name: str) -> None:
+        self.process.ask(verb="unlock", handle=name)
+
+    def extend(self, name: str) -> None:
+        self.process.ask(verb="extend", handle=name, expiry_ms=LEASE_MS)
+
+
+@pytest.fixture(scope="module", params=PARAMS)
+def peer(request: pytest.FixtureRequest, redis_server: RedisServer) -> Iterator[Peer]:
+    with peers.MUTEX_PEERS[request.param](redis_server.port) as process:
+        yield Peer(process)
+
+
+@pytest.fixture(params=PARAMS)
+def victim(request: pytest.FixtureRequest, redis_server: RedisServer) -> Iterator[Peer]:
+    """A foreign client that a test may kill."""
+    with peers.MUTEX_PEERS[request.param](redis_server.port) as process:
+        yield Peer(process)
+
+
+@meets(direction=TO_US)
+def test_we_are_refused_what_they_hold_and_get_it_after_their_release(
+    peer: Peer, world: World, redis_url: str, name: str, peek: Any
+) -> None:
+    peer.lock(name)
+    mutex = world.connect(redis_url).mutex(name)
+    assert world.do(lambda: mutex.acquire(blocking=False)) is None
+    with pytest.raises(AcquireTimeout):
+        world.do(lambda: mutex.acquire(timeout=0.1))
+    waiting = world.start(mutex.acquire)
+    eventually(lambda: waiters(peek, name) == 1)
+    peer.unlock(name)
+    world.do(waiting.result(SLACK).release)
+    assert not peek.exists(name)
+
+
+@meets(direction=TO_THEM)
+def test_they_are_refused_what_we_hold_and_get_it_after_our_release(
+    peer: Peer, world: World, redis_url: str, name: str
+) -> None:
+    hold = world.do(world.connect(redis_url).mutex(name).acquire)
+    assert peer.refused(name)
+    waiting = peer.start(name, tries=500)
+    assert not waiting.done()
+    world.do(hold.release)
+    waiting.result(SLACK)
+    peer.unlock(name)
+
+
+@meets(direction=TO_US)
+def test_their_crash_is_outlived_by_their_lease_and_no_longer(
+    victim: Peer, world: World, redis_url: str, name: str, peek: Any
+) -> None:
+    victim.lock(name, lease_ms=1500)
+    waiting = world.start(world.connect(redis_url).mutex(name).acquire)
+    eventually(lambda: waiters(peek, name) == 1)
+    victim.process.kill()
+    left, killed = peek.pttl(name) / 1000, time.monotonic()
+    hold = waiting.result(left + SLACK)
+    assert time.monotonic() - killed > left - 0.01
+    world.do(hold.release)
+
+
+@meets(direction=TO_THEM)
+def test_our_crash_is_outlived_by_our_lease_and_no_longer(
+    peer: Peer, redis_server: RedisServer, name: str, peek: Any
+) -> None:
+    with peers.ours(redis_server.port) as ours:
+        ours.ask(verb="acquire", kind="mutex", name=name, terms={"lease": 1.5}, handle="h")
+        waiting = peer.start(name, tries=500)
+        ours.kill()
+    left, killed = peek.pttl(name) / 1000, time.monotonic()
+    waiting.result(left + SLACK)
+    assert time.monotonic() - killed > left - 0.01
+
+
+@meets(direction=TO_US)
+def test_their_late_release_leaves_our_mutex_alone(
+    peer: Peer, world: World, redis_url: str, name: str, peek: Any
+) -> None:
+    peer.lock(name, lease_ms=200)
+    hold = world.do(world.connect(redis_url).mutex(name).acquire)
+    for late in (peer.unlock, peer.extend):
+        with pytest.raises(ForeignError):
+            late(name)
+        assert peek.get(name) == hold.owner
+        assert not hold.lost
+    world.do(hold.release)
+
+
+@meets(direction=TO_THEM)
+def test_our_late_release_leaves_their_mutex_alone(
+    peer: Peer, world: World, redis_url: str, name: str, peek: Any
+) -> None:
+    hold = world.do(world.connect(redis_url).mutex(name, lease=0.3, renew=False).acquire)
+    peer.start(name, tries=500).result(SLACK)
+    theirs = peek.get(name)
+    with pytest.raises(LockLost):
+        world.do(hold.release)
+    assert peek.get(name) == theirs != hold.owner
+    peer.unlock(name)
+
+
+@meets(direction=TO_US)
+def test_what_they_extend_stays_theirs(
+    peer: Peer, world: World, redis_url: str, name: str, peek: Any
+) -> None:
+    peer.lock(name, lease_ms=2000)
+    peer.extend(name)
+    assert peek.pttl(name) > 1000
+    mutex = world.connect(redis_url).mutex(name)
+    assert world.do(lambda: mutex.acquire(blocking=False)) is None
+    peer.unlock(name)
+    world.do(world.do(mutex.acquire).release)
+
+
+@meets(direction=TO_THEM)
+def test_what_we_keep_is_refused_to_them_beyond_its_lease(
+    peer: Peer, world: World, redis_url: str, name: str
+) -> None:
+    hold = world.do(world.connect(redis_url).mutex(name, lease=0.6).acquire)
+    end = time.monotonic() + 2.0
+    while time.monotonic() < end:
+        assert peer.refused(name)
+        time.sleep(0.05)
+    assert not hold.lost
+    world.do(hold.release)
+
+
+@meets(direction=BOTH)
+def test_turns_alternate_without_an_overlap(
+    peer: Peer, world: World, redis_url: str, name: str, peek: Any
+) -> None:
+    """Each side waits while the other holds; the key always says who it is."""
+    mutex = world.connect(redis_url).mutex(name)
+    for _ in range(5):
+        hold = world.do(mutex.acquire)
+        theirs = peer.start(name, tries=500)
+        assert peek.get(name) == hold.owner
+        world.do(hold.release)
+        theirs.result(SLACK)
+        assert peek.get(name) != hold.owner
+        ours = world.start(mutex.acquire)
+        eventually(lambda: waiters(peek, name) == 1)
+        assert not ours.done()
+        peer.unlock(name)
+        world.do(ours.result(SLACK).release)
