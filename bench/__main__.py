@@ -22,6 +22,10 @@ QUESTIONS = (
     "sqlite",
     "keeping",
     "importing",
+    "primitives",
+    "primitives_sqlite",
+    "fair",
+    "foreign",
 )
 
 CHANGED = "The library's sources changed during this run: its figures do not belong together."
@@ -62,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("questions", nargs="*", metavar="question", help=", ".join(QUESTIONS))
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
     parser.add_argument("--rounds", type=int, metavar="N", help="rounds of each comparison")
-    parser.add_argument("--quick", action="store_true", help="a look, in about a minute")
+    parser.add_argument("--quick", action="store_true", help="a look, in a few minutes")
     return parser
 
 

@@ -67,11 +67,11 @@ def free_string(name: str, owner: str) -> bytes:
     return evalsha(FREE_STRING, (name,), owner)
 
 
-def open_socket(port: int) -> socket.socket:
+def open_socket(port: int, more: tuple[str, ...] = ()) -> socket.socket:
     """A connection to a server that knows the scripts."""
     sock = socket.create_connection(("127.0.0.1", port))
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for text in SCRIPTS:
+    for text in (*SCRIPTS, *more):
         sock.sendall(pack("SCRIPT", "LOAD", text))
         sock.recv(4096)
     return sock

@@ -10,6 +10,7 @@ from typing import Any
 import hiredis
 
 from .bare import SCRIPTS, free_hash, pack, take_hash
+from .bare_kinds import Lines
 
 
 class Wire(asyncio.Protocol):
@@ -54,11 +55,11 @@ class Wire(asyncio.Protocol):
         self._transport.close()
 
 
-async def open_wire(port: int) -> Wire:
+async def open_wire(port: int, more: tuple[str, ...] = ()) -> Wire:
     """A connection to a server that knows the scripts."""
     loop = asyncio.get_running_loop()
     _, wire = await loop.create_connection(Wire, "127.0.0.1", port)
-    for text in SCRIPTS:
+    for text in (*SCRIPTS, *more):
         await wire.call(pack("SCRIPT", "LOAD", text))
     return wire
 
@@ -80,6 +81,34 @@ class RawHash:
         trace: TracebackType | None,
     ) -> None:
         await self._call(self._free)
+
+
+class Turn:
+    """Packed lines on a wire, each a round trip; an asynchronous context manager."""
+
+    def __init__(self, wire: Wire, lines: Lines) -> None:
+        self._call, self._lines = wire.call_now, lines
+
+    async def rehearse(self) -> Turn:
+        """One turn, to see that the server understands it: errors are fast, too."""
+        for line in (*self._lines.before, *self._lines.take, *self._lines.free):
+            reply = await self._call(line)
+            if isinstance(reply, hiredis.HiredisError):
+                raise RuntimeError(f"{line!r}: {reply!r}")
+        return self
+
+    async def __aenter__(self) -> None:
+        for line in self._lines.take:
+            await self._call(line)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for line in self._lines.free:
+            await self._call(line)
 
 
 class Queued:

@@ -74,9 +74,9 @@ def over(one: Read, other: Read) -> Read:
 
 def judge(figures: Figures) -> list[Verdict]:
     """Hold every bar against what was measured."""
-    from .kernel_bars import BARS
+    from . import kernel_bars, primitive_bars
 
-    return [_judge(bar, figures) for bar in BARS]
+    return [_judge(bar, figures) for bar in (*kernel_bars.BARS, *primitive_bars.BARS)]
 
 
 def _judge(bar: Bar, figures: Figures) -> Verdict:

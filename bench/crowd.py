@@ -53,15 +53,21 @@ def ask(effort: Effort) -> Answer:
     """Without hold time, and with a millisecond of it."""
     answer, entrants = Answer(), _entrants(effort)
     with RedisServer() as server, ExitStack() as stack:
-        crew = [stack.enter_context(Worker()) for _ in range(PROCESSES)]
-        for entrant in entrants:
-            for worker in crew:
-                _ready(worker, server.port, entrant)
+        crew = assemble(stack, server, entrants)
         for label, hold in (("no hold time", 0.0), ("1 ms held", 0.001)):
             progress(f"crowd: {PROCESSES} processes, {label}")
-            rounds = _rounds(crew, server, entrants, hold, effort)
+            rounds = contest(crew, server, entrants, hold, effort)
             _report(answer, label, rounds)
     return answer
+
+
+def assemble(stack: ExitStack, server: RedisServer, entrants: Sequence[Entrant]) -> list[Worker]:
+    """The processes, each with a lock of every contestant's ready; ended with the stack."""
+    crew = [stack.enter_context(Worker()) for _ in range(PROCESSES)]
+    for entrant in entrants:
+        for worker in crew:
+            _ready(worker, server.port, entrant)
+    return crew
 
 
 def _entrants(effort: Effort) -> list[Entrant]:
@@ -82,13 +88,14 @@ def _name(entrant: Entrant) -> str:
     return f"crowd:{entrant.name}"
 
 
-def _rounds(
+def contest(
     crew: Sequence[Worker],
     server: RedisServer,
     entrants: Sequence[Entrant],
     hold: float,
     effort: Effort,
 ) -> dict[str, list[Round]]:
+    """Rounds in which every contestant has a slice, each round in another order."""
     found: dict[str, list[Round]] = {entrant.name: [] for entrant in entrants}
     for _ in range(effort.of(6, 4)):
         for entrant in random.sample(entrants, len(entrants)):
@@ -114,9 +121,9 @@ def _report(answer: Answer, label: str, rounds: dict[str, list[Round]]) -> None:
         f"{PROCESSES} processes on one lock, {label}",
         ("", "turns/s", "of list hand-over", "min/max", "longest wait, s", "CPU µs/turn"),
     )
-    limit = _rates(rounds[LIST])
+    limit = rates_of(rounds[LIST])
     for name, each in rounds.items():
-        figures = _figures(each, limit)
+        figures = figures_of(each, limit)
         table.add(
             name,
             count(figures["turns_per_second"]),
@@ -127,18 +134,20 @@ def _report(answer: Answer, label: str, rounds: dict[str, list[Round]]) -> None:
         )
         answer.figures[f"crowd.{label}.{name}"] = figures
     answer.tables.append(table)
-    fair = [_figures(rounds[name], limit) for name in MEASURED if name in rounds]
+    fair = [figures_of(rounds[name], limit) for name in MEASURED if name in rounds]
     best = max((each["of_limit"] for each in fair if each["min_of_max"] >= FAIR), default=None)
     if best is not None:
         answer.figures[f"crowd.{label}.best_fair_peer"] = {"of_limit": best}
 
 
-def _rates(rounds: Sequence[Round]) -> list[float]:
+def rates_of(rounds: Sequence[Round]) -> list[float]:
+    """Turns in a second, round by round."""
     return [each.rate for each in rounds]
 
 
-def _figures(rounds: Sequence[Round], limit: Sequence[float]) -> dict[str, Any]:
-    rates = _rates(rounds)
+def figures_of(rounds: Sequence[Round], limit: Sequence[float]) -> dict[str, Any]:
+    """What is worth knowing of a contestant beside the limit."""
+    rates = rates_of(rounds)
     return {
         "turns_per_second": median(rates),
         "of_limit": ratio(rates, limit),

@@ -10,7 +10,7 @@ import random
 import time
 from collections.abc import Sequence
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 
 from interlock.testing.servers import RedisServer
 
@@ -69,6 +69,18 @@ def _name(entrant: str) -> str:
     return f"handoff:{entrant}"
 
 
+def pause_before(entrant: Entrant) -> float:
+    """Seconds after which a release comes: at any time, for those who poll."""
+    return random.uniform(0.02, 0.25) if entrant.slow else random.uniform(0.006, 0.012)
+
+
+class Passing(Protocol):
+    """Two processes between which locks go to and fro, whoever they are."""
+
+    def prepare(self, entrant: Entrant) -> None: ...
+    def sample(self, entrant: Entrant) -> float: ...
+
+
 class Relay:
     """Two processes between which a lock goes to and fro."""
 
@@ -84,8 +96,7 @@ class Relay:
         lock = (entrant, self._place, _name(entrant.name))
         self._one.ask(workers.take, *lock)
         self._other.tell(workers.wait_and_free, *lock)
-        pause = random.uniform(0.02, 0.25) if entrant.slow else random.uniform(0.006, 0.012)
-        self._one.tell(workers.free_after, *lock, pause)
+        self._one.tell(workers.free_after, *lock, pause_before(entrant))
         released: int = self._one.answer()
         held: int = self._other.answer()
         return (held - released) / 1e9
@@ -108,7 +119,7 @@ class Relay:
 
 
 def measure(
-    relay: Relay, entrants: Sequence[Entrant], rounds: int
+    relay: Passing, entrants: Sequence[Entrant], rounds: int
 ) -> dict[str, list[list[float]]]:
     """Rounds of hand-overs, each contestant in every round."""
     samples: dict[str, list[list[float]]] = {each.name: [] for each in entrants}

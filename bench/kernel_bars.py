@@ -20,7 +20,7 @@ def _by_cpu(path: str) -> Read:
     return at(path, "of_limit_by_cpu")
 
 
-def _part(number: str, claim: str, path: str, floor: float, goal: float | None = None) -> Bar:
+def part(number: str, claim: str, path: str, floor: float, goal: float | None = None) -> Bar:
     """At least such a part of the limit."""
     return Bar(number, claim, _of_limit(path), ">=", floor, goal, _by_cpu(path))
 
@@ -32,15 +32,15 @@ def _times(number: str, claim: str, path: str, peer: str, floor: float) -> Bar:
 
 
 PAIR = (
-    _part("1", "blocking pair, of the raw hash", _BLOCKING, 0.4, 0.65),
+    part("1", "blocking pair, of the raw hash", _BLOCKING, 0.4, 0.65),
     _times("1", "blocking pair, x redis-py Lock", _BLOCKING, "pair.blocking.redis-py Lock", 1.9),
     _times("1", "blocking pair, x the best peer", _BLOCKING, "pair.blocking.best_peer", 1.0),
-    _part("1", "asyncio pair, of the raw hash", _ASYNCIO, 0.4, 0.65),
+    part("1", "asyncio pair, of the raw hash", _ASYNCIO, 0.4, 0.65),
     _times("1", "asyncio pair, x redis.asyncio", _ASYNCIO, "pair.asyncio.best_peer", 2.0),
 )
 
 TASKS = (
-    _part("2", "1,000 tasks, 1,000 locks, of raw mux", _MANY, 0.35, 0.6),
+    part("2", "1,000 tasks, 1,000 locks, of raw mux", _MANY, 0.35, 0.6),
     Bar(
         "2",
         "1,000 locks, x the best peer",
@@ -52,7 +52,7 @@ TASKS = (
     ),
     Bar("2", "1,000 locks, connections", at(_MANY, "connections"), "<=", 1),
     Bar("2", "1,000 locks, commands a pair", at(_MANY, "commands_a_pair"), "<=", 2.01),
-    _part("2", "1,000 tasks, 1 lock, of the local queue", _ONE, 0.4),
+    part("2", "1,000 tasks, 1 lock, of the local queue", _ONE, 0.4),
     Bar("2", "1 lock, commands a pair", at(_ONE, "commands_a_pair"), "<=", 2.2),
 )
 
@@ -90,7 +90,7 @@ REENTRANT = (
 )
 
 SQLITE = (
-    _part("6", "SQLite pair, of bare SQLite", f"sqlite.pair.{_SQLITE}", 0.35, 0.6),
+    part("6", "SQLite pair, of bare SQLite", f"sqlite.pair.{_SQLITE}", 0.35, 0.6),
     _times(
         "6",
         "SQLite pair, x filelock and diskcache",

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import interlock
 
+from . import programs
 from .report import Figures
 
 PACKAGES = (
@@ -39,7 +40,7 @@ def describe() -> Figures:
         "machine": f"{_processor()}, {os.cpu_count()} cores, {platform.system()} "
         f"{platform.release()}",
         "load": [round(each, 2) for each in os.getloadavg()],
-        "versions": {**_versions(), **_packages()},
+        "versions": {**_versions(), **_packages(), **programs.versions()},
     }
 
 

@@ -55,6 +55,8 @@ class Runner:
     rates: list[float] = field(default_factory=list)
     #: Seconds of processor time that a pair cost, client and server together.
     costs: list[float] = field(default_factory=list)
+    #: What its processor time is read from, where it is not the clock of all.
+    cpu: Clock | None = None
 
     def calibrate(self) -> None:
         """Find how many pairs fill a slice, and warm up on the way."""
@@ -98,7 +100,7 @@ def interleave(
     for _ in range(rounds):
         gc.collect()
         for runner in random.sample(runners, len(runners)):
-            runner.slice(cpu)
+            runner.slice(runner.cpu or cpu)
     return {runner.name: runner for runner in runners}
 
 
@@ -138,6 +140,21 @@ def cpu_with(pid: int) -> Clock:
     return lambda: time.process_time() + cpu_of(pid)
 
 
+def cpu_between(one: int, other: int) -> Clock:
+    """The processor time of two other processes."""
+    return lambda: cpu_of_all(one) + cpu_of(other)
+
+
+def cpu_of_all(pid: int) -> float:
+    """The processor seconds of all threads of another process, also of those that have ended."""
+    return time.clock_gettime((~pid << 3) | 2)  # as clock_getcpuclockid makes it
+
+
+def threads_of(pid: int) -> list[int]:
+    """The ids of all threads of another process."""
+    return [int(each.name) for each in Path(f"/proc/{pid}/task").iterdir()]
+
+
 def cpu_of(pid: int) -> float:
     """The processor seconds of another process's main thread."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
@@ -145,10 +162,12 @@ def cpu_of(pid: int) -> float:
 
 @contextlib.contextmanager
 def pinned(*pids: int) -> Iterator[int]:
-    """Put this process and others on one core, the idlest one; undone at the end."""
+    """Put this process and others, or threads of theirs, on one core, the idlest one; undone at
+    the end."""
     core, before = idlest_core(), os.sched_getaffinity(0)
     for pid in (0, *pids):
-        os.sched_setaffinity(pid, {core})
+        with contextlib.suppress(ProcessLookupError):
+            os.sched_setaffinity(pid, {core})
     try:
         yield core
     finally:

@@ -75,7 +75,9 @@ def _asyncio(port: int, effort: Effort, cpu: Clock) -> dict[str, Runner]:
         client = aio.connect(f"redis://127.0.0.1:{port}")
         try:
             guards = loop.run(_guards(port, client))
-            runners = [Runner(name, _on(loop, guard), ALONE) for name, guard in guards.items()]
+            runners = [
+                Runner(name, pairs_on(loop, guard), ALONE) for name, guard in guards.items()
+            ]
             return interleave(runners, effort.of(60, 15), cpu)
         finally:
             loop.run(client.close())
@@ -91,7 +93,9 @@ async def _guards(port: int, client: aio.Client) -> dict[str, AsyncGuard]:
     }
 
 
-def _on(loop: asyncio.Runner, guard: AsyncGuard) -> Callable[[int], None]:
+def pairs_on(loop: asyncio.Runner, guard: AsyncGuard) -> Callable[[int], None]:
+    """The same loop of pairs, by one task."""
+
     async def pairs(n: int) -> None:
         for _ in range(n):
             async with guard:

@@ -69,6 +69,10 @@ def _mutex(port: int, name: str) -> Guard:
     return interlock.connect(f"redis://127.0.0.1:{port}").mutex(name)
 
 
+def _fair(port: int, name: str) -> Guard:
+    return interlock.connect(f"redis://127.0.0.1:{port}").fair_lock(name)
+
+
 def _redis_py(port: int, name: str) -> Guard:
     lock: Guard = redis.Redis(port=port).lock(name, timeout=LEASE)
     return lock
@@ -114,7 +118,7 @@ def _module(name: str) -> Any:
 
 
 RAW_HASH, RAW_STRING = "bare socket, raw hash", "bare socket, SET NX PX"
-LOCK, MUTEX = "interlock lock()", "interlock mutex()"
+LOCK, MUTEX, FAIR = "interlock lock()", "interlock mutex()", "interlock fair_lock()"
 REDIS_PY, REDIS_PY_EAGER = "redis-py Lock", "redis-py Lock, 1 ms polling"
 PYTHON_REDIS_LOCK = "python-redis-lock"
 
@@ -122,6 +126,7 @@ HEARD, LIST = "bare pub/sub + attempt", "bare list hand-over"
 LIMITS = (Entrant(RAW_HASH, bare.raw_hash), Entrant(RAW_STRING, bare.raw_string))
 WAITING = ("evalsha", "eval", "subscribe", "ping")
 OURS = (Entrant(LOCK, _lock, WAITING), Entrant(MUTEX, _mutex, WAITING))
+OURS_FAIR = Entrant(FAIR, _fair, WAITING)
 SET_FIRST = ("set", "evalsha", "eval")
 PEERS = (
     Entrant(REDIS_PY, _redis_py, SET_FIRST, slow=True),

@@ -1,0 +1,131 @@
+"""Programs in other languages that take and free locks as they are told, one line at a time.
+
+They are compiled anew for each run, against the libraries that `make interop` has fetched.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+HERE = Path(__file__).parent
+INTEROP = HERE.parent.parent / "interop"
+JARS = INTEROP / "build" / "java" / "lib"
+REDSYNC = INTEROP / "build" / "go" / "redsync-peer"
+
+#: Seconds; a JVM on a busy machine takes its time.
+PATIENCE = 60.0
+
+
+class Program:
+    """A process that answers every line with one number."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._mouth, self._ear = self._process.stdin, self._process.stdout
+        self._line()  # it is ready
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def tell(self, *words: object) -> None:
+        """Let it do something; the answer is collected later."""
+        self._mouth.write(" ".join(map(str, words)) + "\n")
+        self._mouth.flush()
+
+    def answer(self) -> int:
+        return int(self._line())
+
+    def ask(self, *words: object) -> int:
+        self.tell(*words)
+        return self.answer()
+
+    def _line(self) -> str:
+        if not select.select([self._ear], [], [], PATIENCE)[0]:
+            raise TimeoutError(f"process {self.pid} has not answered")
+        if not (line := self._ear.readline()):
+            raise RuntimeError(f"process {self.pid} has ended with {self._process.wait()}")
+        return line
+
+    def close(self) -> None:
+        """End it, by its pid: it has nothing to lose."""
+        self._process.kill()
+        self._process.wait()
+        self._mouth.close()
+        self._ear.close()
+
+    def __enter__(self) -> Program:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def has_redisson() -> bool:
+    return any(JARS.glob("redisson-*.jar")) and shutil.which("javac") is not None
+
+
+def has_redsync() -> bool:
+    return REDSYNC.exists() and shutil.which("go") is not None
+
+
+def versions() -> dict[str, str]:
+    """Of the libraries and languages that take part."""
+    found = {}
+    if has_redisson():
+        jar = next(JARS.glob("redisson-*.jar"))
+        found = {"java": _word("java", 1, "--version"), "Redisson": jar.stem.partition("-")[2]}
+    if has_redsync():
+        needed = (INTEROP / "go" / "go.mod").read_text().split()
+        place = needed.index("github.com/go-redsync/redsync/v4")
+        found |= {"go": _word("go", 2, "version"), "redsync": needed[place + 1]}
+    return found
+
+
+def _word(program: str, place: int, *args: str) -> str:
+    """One word of what a program says of itself."""
+    said = subprocess.run([program, *args], capture_output=True, text=True, check=False).stdout
+    return said.split()[place] if said else "unknown"
+
+
+def compile_redisson(folder: str) -> None:
+    source = str(HERE / "RedissonTurns.java")
+    subprocess.run(["javac", "-cp", f"{JARS}/*", "-d", folder, source], check=True)
+
+
+def redisson(folder: str, port: int) -> Program:
+    """A JVM with Redisson at its defaults."""
+    place = f"{folder}{os.pathsep}{JARS}/*"
+    return Program(["java", "-cp", place, "RedissonTurns", f"redis://127.0.0.1:{port}"])
+
+
+def compile_redsync(folder: str) -> None:
+    """Only with what is there: nothing is fetched here."""
+    source, made = str(HERE / "redsync_turns.go"), f"{folder}/redsync-turns"
+    offline = {**os.environ, "GOPROXY": "off", "GOFLAGS": "-mod=readonly"}
+    subprocess.run(
+        ["go", "build", "-o", made, source], cwd=INTEROP / "go", env=offline, check=True
+    )
+
+
+def redsync(folder: str, port: int) -> Program:
+    """A process with redsync at its defaults."""
+    return Program([f"{folder}/redsync-turns", f"127.0.0.1:{port}"])
