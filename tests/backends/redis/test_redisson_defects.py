@@ -66,14 +66,16 @@ def test_vanished_hold_is_forgotten_at_once_however_often_it_was_entered(
 
     def enter_thrice_and_lose() -> Any:
         first = lock.acquire()
-        lock.acquire(), lock.acquire()
+        lock.acquire()
+        lock.acquire()
         peek.delete("k")
         eventually(lambda: first.lost)
         return first
 
     async def enter_thrice_and_lose_awaiting() -> Any:
         first = await lock.acquire()
-        await lock.acquire(), await lock.acquire()
+        await lock.acquire()
+        await lock.acquire()
         peek.delete("k")
         await until(lambda: first.lost)
         return first
