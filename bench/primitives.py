@@ -41,7 +41,7 @@ def _blocking(port: int, effort: Effort, cpu: Clock) -> dict[str, Runner]:
             lines = bare_kinds.LINES[kind](f"bare:{kind}")
             runners.append(Runner(BARE + kind, pairs_of(bare_kinds.BareTurn(port, lines))))
             runners.append(Runner(kind, pairs_of(make(client, f"ours:{kind}"))))
-        return interleave(runners, effort.of(24, 8), cpu)
+        return interleave(runners, effort.of(20, 8), cpu)
 
 
 def _asyncio(port: int, effort: Effort, cpu: Clock) -> dict[str, Runner]:
@@ -50,7 +50,7 @@ def _asyncio(port: int, effort: Effort, cpu: Clock) -> dict[str, Runner]:
         client = aio.connect(f"redis://127.0.0.1:{port}")
         try:
             runners = _runners(loop, loop.run(_turns(port)), client)
-            return interleave(runners, effort.of(24, 8), cpu)
+            return interleave(runners, effort.of(20, 8), cpu)
         finally:
             loop.run(client.close())
 

@@ -92,6 +92,10 @@ class LatchStore(LockStore, Protocol):
         """Begin to count; False when it is counting already."""
         ...
 
+    def open(self, name: str, until: float) -> Steps[None]:
+        """Let everybody go, whatever the count."""
+        ...
+
     def count_down(self, name: str, owner: str, until: float) -> Steps[int]:
         """Count once for each `owner`, however often it is said; answers what is left."""
         ...

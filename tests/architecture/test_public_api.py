@@ -34,6 +34,7 @@ INTERNAL = {
         "tick",
         "downgrade_hold",
     ),
+    *("confirm_reading", "drop_callback", "undowngraded", "blocked", "seek", "new_owner"),
 }
 
 

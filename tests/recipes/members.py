@@ -14,7 +14,7 @@ from .hand import Clock, Hand
 class Thing:
     """What a member has while it holds; the test says when it is lost."""
 
-    lost = False
+    lost, depth = False, 1
 
     def __init__(self, member: str) -> None:
         self.member = member

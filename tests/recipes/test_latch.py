@@ -7,7 +7,8 @@ import pytest
 from interlock import ledger
 from interlock.errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
 from interlock.ledger import BURIED, BUSY, GRANTED, OTHER_KIND
-from interlock.recipes.latch import TRIES, count_down
+from interlock.recipes.insist import TRIES
+from interlock.recipes.latch import count_down
 from interlock.recipes.lock import ANSWER
 from interlock.steps import Call, Steps, call
 
@@ -168,6 +169,9 @@ class PaperLatch(Paper):
     """A latch on paper: its answers are whatever the test sends."""
 
     kind, shared = "latch", True
+
+    def open(self, name: str, until: float) -> Steps[None]:
+        yield from call("open", (name,), (), until)
 
     def set_count(self, name: str, count: int, until: float) -> Steps[bool]:
         return (yield from call("set_count", (name,), (count,), until))

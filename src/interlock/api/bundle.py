@@ -27,9 +27,11 @@ class BaseBundle:
         self._all, self._stack, self._released = holds, stack, False
         self._callbacks: list[OnLost] = []
         self._body: Body | None = None
-        stack.append(self)
+        #: Whether it was taken for a block.
+        self.blocked = False
         for hold in self.holds:
             hold.on_lost(self._notice)
+        stack.append(self)
 
     @property
     def name(self) -> str:
@@ -67,7 +69,7 @@ class BaseBundle:
         if self._released:
             raise NotHeld(self.name, None, "any longer: these locks were released before")
         if self.lost:
-            raise self.lost_error()
+            self._first_gone().ensure()
 
     def on_lost(self, callback: OnLost) -> None:
         """Call `callback(hold)` once if too many locks are lost; at once if they already are."""
@@ -76,9 +78,12 @@ class BaseBundle:
 
     def lost_error(self) -> LockLost:
         """What to raise: the loss of the first member that is lost."""
-        gone = next(hold for hold in self.holds if hold.lost)
-        error: LockLost = gone.lost_error(gone.loss)
+        gone = self._first_gone()
+        error: LockLost = gone.lost_error(gone.loss or "it was released by itself")
         return error
+
+    def _first_gone(self) -> Any:
+        return next(hold for hold in self.holds if hold.lost or not hold.depth)
 
     def _notice(self, hold: BaseHold | None) -> None:
         """A member was lost: if that is one too many, tell everybody."""
@@ -99,9 +104,19 @@ class BaseBundle:
         self._released = True
         if self in self._stack:
             self._stack.remove(self)
-        failures = yield from give_all(self._members, self._all)
+        for hold in self.holds:
+            hold.drop_callback(self._notice)
+        failures = yield from give_all(*self._in_order())
         if len(self.holds) - len(failures) < self._need:
             raise failures[0]
+
+    def _in_order(self) -> tuple[Sequence[Member], Sequence[Any]]:
+        """Who is given back last comes first: of a majority those whose stores were silent
+        longest, so that the others are not kept waiting by them."""
+        pairs = list(zip(self._members, self._all, strict=True))
+        if self._need < len(pairs):
+            pairs.sort(key=lambda pair: 0.0 if pair[1] is None else pair[1].expires_in)
+        return [member for member, _ in pairs], [hold for _, hold in pairs]
 
     def _leave(self, error: BaseException | None) -> Steps[None]:
         """Leave a block: release, but never hide the exception that ends it.

@@ -49,6 +49,7 @@ class BaseHold:
         "grant",
         "kept",
         "key",
+        "known",
         "lease",
         "lost_at",
         "max_at",
@@ -57,6 +58,7 @@ class BaseHold:
         "owner",
         "renew_at",
         "store",
+        "taker",
         "token",
         "turned",
         "until",
@@ -81,6 +83,8 @@ class BaseHold:
         self.acquired, self.depth = grant.asked, 1
         # A lost hold may stand below ours until its block is left.
         self.outer: BaseHold | None = book.get(key)
+        #: The lock whose block this hold was taken for, if it was.
+        self.taker: object = None
         book[key] = self
         self._cause: str | None = None
         self._ended = 0.0
@@ -140,6 +144,11 @@ class BaseHold:
         self._callbacks.append(callback)
         if self._cause is not None:
             self._call_back()  # lost before, or just now: each is called by one of us
+
+    def drop_callback(self, callback: OnLost) -> None:
+        """Whoever wanted to know does not any more."""
+        with suppress(ValueError):
+            self._callbacks.remove(callback)
 
     def lost_error(self, cause: str) -> LockLost:
         ended = self._ended if self._cause is not None else min(now(), self.until)
@@ -207,7 +216,10 @@ class BaseHold:
                 del self._book[self.key]
             else:
                 self._book[self.key] = self.outer
-        elif top is not None and top.outer is self:
+            return
+        while top is not None and top.outer is not self:
+            top = top.outer
+        if top is not None:
             top.outer = self.outer
 
     def read_on(self) -> None:
@@ -217,6 +229,18 @@ class BaseHold:
     def downgraded(self, until: float) -> Steps[bool]:
         """Tell the store that we only read from now on."""
         raise NotImplementedError
+
+    def confirm_reading(self) -> None:
+        """The store knows that we only read."""
+        raise NotImplementedError
+
+    def undowngraded(self, failure: StoreError) -> StoreError:
+        """What to say when nobody knows whether the store lets others read."""
+        return type(failure)(
+            f"that {self.name!r} is only read from now on was not confirmed ({failure}); others "
+            "may be kept out until downgrade() is called again, or the lock is released",
+            failure.store,
+        )
 
     def enter_block(self) -> None:
         """A block begins that relies on this hold."""

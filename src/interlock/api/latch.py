@@ -6,14 +6,19 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from ..drive import now
-from ..model import Seconds, checked_count, checked_timeout
-from ..recipes.lock import ANSWER
+from ..errors import AcquireTimeout
+from ..model import LONGEST_LEASE, Seconds, Terms, checked_count, checked_timeout
+from ..recipes.latch import count_down
+from ..recipes.lock import ANSWER, acquire
 from ..steps import Steps
 from ..stores import LatchStore
 from .kinds import kindly
 from .worlds import AsyncSession, Session
 
 R = TypeVar("R")
+
+#: What a wait is told that it holds: nothing, for ever.
+AFTERWARDS = Terms(lease=LONGEST_LEASE, renew=False)
 
 
 class BaseLatch:
@@ -32,6 +37,19 @@ class BaseLatch:
     def _count(self) -> Steps[int]:
         info = yield from self._ask(lambda: self._store.look(self.name, now() + ANSWER))
         return 0 if info is None or info.count is None else info.count
+
+    def _tick(self) -> Steps[int]:
+        owner = self.client.new_owner(self._store)
+        return self._ask(lambda: count_down(self._store, self.name, owner, now))
+
+    def _wait(self, limit: float) -> Steps[bool]:
+        """To wait for a latch is to acquire it, and to hold nothing afterwards."""
+        seeking = self.client.seek(self._store, self.name, AFTERWARDS, limit, trial=True)
+        try:
+            yield from self._ask(lambda: acquire(seeking))
+        except AcquireTimeout:
+            return False
+        return True
 
     def _ask(self, ask: Callable[[], Steps[R]]) -> Steps[R]:
         return kindly(self.client.backend, self._store, self.name, ask)
@@ -59,7 +77,7 @@ class Latch(BaseLatch):
 
         Counts once, also when an answer is lost on the way.  Cost: one round trip.
         """
-        return self.client.run(self.client.tick(self._store, self.name))
+        return self.client.run(self._tick())
 
     def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until the count is down; False when `timeout` seconds were not enough.
@@ -69,7 +87,7 @@ class Latch(BaseLatch):
         second while waiting.
         """
         limit = checked_timeout(timeout)
-        return self.client.run(self.client.pass_latch(self._store, self.name, limit))
+        return self.client.run(self._wait(limit))
 
     @property
     def count(self) -> int:
@@ -102,7 +120,7 @@ class AsyncLatch(BaseLatch):
 
         Counts once, also when an answer is lost on the way.  Cost: one round trip.
         """
-        return await self.client.run(self.client.tick(self._store, self.name))
+        return await self.client.run(self._tick())
 
     async def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until the count is down; False when `timeout` seconds were not enough.
@@ -112,7 +130,7 @@ class AsyncLatch(BaseLatch):
         second while waiting.
         """
         limit = checked_timeout(timeout)
-        return await self.client.run(self.client.pass_latch(self._store, self.name, limit))
+        return await self.client.run(self._wait(limit))
 
     @property
     def count(self) -> Awaitable[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
 from types import TracebackType
 from typing import Any, Final, Generic, Literal, TypeVar, overload
 
@@ -33,6 +33,13 @@ class _Own:
 OWN: Final = _Own()
 
 
+def stacked(hold: BaseHold | None) -> Iterator[BaseHold]:
+    """The holds of one name that a thread or task has, the newest first."""
+    while hold is not None:
+        yield hold
+        hold = hold.outer
+
+
 class BaseLock(Generic[H]):
     """A description of a lock and the client to ask; it has no state of its own."""
 
@@ -61,8 +68,11 @@ class BaseLock(Generic[H]):
 
     def _leave(self, error: BaseException | None) -> Steps[None]:
         """Leave a block; a forked child passes through its parent's without a trace."""
-        hold = self._held()
-        return nothing() if hold is None else self.client.leave(hold, error, self.store)
+        hold = self._held(block=True)
+        return nothing() if hold is None else self._leave_hold(hold, error)
+
+    def _leave_hold(self, hold: H, error: BaseException | None) -> Steps[None]:
+        return self.client.leave(hold, error, self.store)
 
     def _acquire(self, blocking: bool, timeout: Seconds | _Own | None) -> Steps[H | None]:
         if not blocking:
@@ -89,12 +99,22 @@ class BaseLock(Generic[H]):
             lambda: self.store.look(self.name, now() + ANSWER),
         )
 
-    def _held(self) -> H | None:
+    def _held(self, block: bool = False) -> H | None:
         """The hold of the running thread or task; None in a fork that never took it."""
         hold: H | None = self.client.books.mine.get(self.key)
+        if hold is not None and not self.store.reentrant:
+            hold = self._among(hold, block)
         if hold is None and self.key not in self.client.inherited:
             raise NotHeld(self.name)
         return hold
+
+    def _among(self, newest: BaseHold, block: bool) -> Any:
+        """Of several holds of a name, the newest that was taken by this lock: for the block
+        that is left, or rather not for a block."""
+        holds = list(stacked(newest))
+        mine = [each for each in holds if each.taker is (self if block else None)]
+        alike = [each for each in mine if each.store is self.store]
+        return next(iter(alike or [each for each in holds if each.store is self.store]), None)
 
     def _mine(self) -> H:
         hold = self._held()
@@ -237,9 +257,14 @@ class Attempt(Generic[T]):
         hold: T | None = self._hold
         return hold
 
-    def __exit__(self, *exit: Any) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._hold is not None:
-            self._hold.__exit__(*exit)
+            self._lock.client.run(self._lock._leave_hold(self._hold, error))
 
 
 class AsyncAttempt(Generic[T]):
@@ -258,9 +283,14 @@ class AsyncAttempt(Generic[T]):
         hold: T | None = self._hold
         return hold
 
-    async def __aexit__(self, *exit: Any) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._hold is not None:
-            await self._hold.__aexit__(*exit)
+            await self._lock.client.run(self._lock._leave_hold(self._hold, error))
 
 
 class Lock(Face[Hold]):

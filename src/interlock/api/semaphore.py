@@ -53,7 +53,7 @@ class Semaphore(Face[Permit]):
     def set_permits(self, permits: int) -> None:
         """From now on there are so many permits in all; holders keep theirs.
 
-        Cost: one round trip.
+        Cost: one round trip; two on Redis.
         """
         self.client.run(_set(self, permits))
 
@@ -77,7 +77,7 @@ class AsyncSemaphore(AsyncFace[AsyncPermit]):
     async def set_permits(self, permits: int) -> None:
         """From now on there are so many permits in all; holders keep theirs.
 
-        Cost: one round trip.
+        Cost: one round trip; two on Redis.
         """
         await self.client.run(_set(self, permits))
 

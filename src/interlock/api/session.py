@@ -12,12 +12,10 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from ..drive import now
 from ..errors import (
-    AcquireTimeout,
     LockLost,
     NotHeld,
     OutcomeUnknown,
@@ -27,26 +25,23 @@ from ..errors import (
     closed,
 )
 from ..events import (
-    Event,
     Granted,
     Observer,
     Parked,
     Released,
-    StillWaiting,
-    Troubled,
-    Withdrawn,
 )
-from ..model import LONGEST_LEASE, Terms
+from ..model import Terms
+from ..recipes.insist import insist
 from ..recipes.keep import BY_ANSWER, Owed, Rota
-from ..recipes.latch import count_down
 from ..recipes.lock import WITHDRAWAL, Seeking, acquire, give_up, release
 from ..steps import Steps
-from ..stores import Backend, LatchStore, LockStore
+from ..stores import Backend, LockStore
 from .books import Book
 from .hold import BaseHold
 from .identity import new_identity
-from .kinds import kindly, name_both
+from .kinds import name_both
 from .lines import Key, Lines, stand
+from .telling import Teller
 
 log = logging.getLogger("interlock.lock")
 
@@ -66,9 +61,6 @@ RELEASE = 5.0
 
 _sessions: weakref.WeakSet[BaseSession] = weakref.WeakSet()
 
-#: What a wait for a latch is told it holds: nothing, for ever.
-AFTERWARDS = Terms(lease=LONGEST_LEASE, renew=False)
-
 
 class Sought(Protocol[H_co]):
     """What somebody wants: a name of some kind, and on which terms."""
@@ -83,7 +75,7 @@ class Sought(Protocol[H_co]):
     def hold_class(self) -> type[H_co]: ...
 
 
-class BaseSession:
+class BaseSession(Teller):
     """What both worlds share."""
 
     # Each world has its own kind of these.
@@ -126,7 +118,7 @@ class BaseSession:
             if block:
                 held.enter_block()
             return held
-        seeking = self._seek(store.waiting(timeout), key[1], terms, timeout, trial)
+        seeking = self.seek(store.waiting(timeout), key[1], terms, timeout, trial)
         grant = None
         try:
             if not self.lines.enter(key, seeking.owner):
@@ -137,6 +129,7 @@ class BaseSession:
             grant = yield from acquire(seeking)
             hold = sought.hold_class(self, store, key, grant, terms, book)
             if block:
+                hold.taker = sought
                 hold.enter_block()
             return self._enter(hold, seeking)
         except BaseException as error:
@@ -157,7 +150,7 @@ class BaseSession:
         if not (yield from stand(*place, seeking.deadline, now)):
             raise (yield from give_up(seeking, None))
 
-    def _seek(
+    def seek(
         self, store: LockStore, name: str, terms: Terms, timeout: float, trial: bool
     ) -> Seeking:
         began = now()
@@ -217,6 +210,8 @@ class BaseSession:
         except (NotHeld, LockLost, GeneratorExit):
             raise
         except (OutcomeUnknown, StoreUnavailable) as failure:
+            if hold.depth:
+                raise  # it is not the release that failed
             self._make_sure(hold)
             raise hold.unconfirmed(failure) from failure
         except BaseException:
@@ -248,14 +243,19 @@ class BaseSession:
         From the question on we count as a reader, whatever becomes of the answer.
         """
         hold.read_on()
+        self.lines.leave(hold.key, hold.owner)
         asked = now()
-        if not (yield from hold.downgraded(asked + RELEASE)):
+        try:
+            downgraded = yield from insist(hold.downgraded, now)
+        except (OutcomeUnknown, StoreUnavailable) as failure:
+            raise hold.undowngraded(failure) from failure
+        hold.confirm_reading()
+        if not downgraded:
             if self.rota.drop(hold):
                 hold.lose(BY_ANSWER)
             raise hold.lost_error(hold.cause or BY_ANSWER)
         hold.renewed(asked)
         self.rota.settle(hold)
-        self.lines.leave(hold.key, hold.owner)
 
     def leave(
         self, hold: BaseHold, error: BaseException | None, store: LockStore | None = None
@@ -281,48 +281,15 @@ class BaseSession:
             if lost is not None:
                 raise lost from error
 
+    def new_owner(self, store: LockStore) -> str:
+        """Somebody who asks the store for something once."""
+        return f"{self.identity}:{next(self._numbers)}{store.mark}"
+
     def owe(self, store: LockStore, name: str, owner: str, lease: float) -> None:
         """Let the keeper withdraw an owner as soon as the store answers again."""
         at = now()
         self.rota.owe(Owed(store, name, owner, at + lease + WITHDRAWAL, at))
         self.keeper.wake()
-
-    # --- latches -------------------------------------------------------------------------
-
-    def pass_latch(self, store: LatchStore, name: str, timeout: float) -> Steps[bool]:
-        """Wait until a latch is down; False when that took too long."""
-        try:
-            seeking = self._seek(store, name, AFTERWARDS, timeout, trial=True)
-            yield from kindly(self.backend, store, name, lambda: acquire(seeking))
-        except AcquireTimeout:
-            return False
-        return True
-
-    def tick(self, store: LatchStore, name: str) -> Steps[int]:
-        """Count a latch down; answers what is left."""
-        owner = f"{self.identity}:{next(self._numbers)}{store.mark}"
-        return kindly(self.backend, store, name, lambda: count_down(store, name, owner, now))
-
-    # --- being observed ------------------------------------------------------------------
-
-    def tell(self, event: Event) -> None:
-        """Log what people want to read, and hand an event to the observer."""
-        if isinstance(event, StillWaiting):
-            words = "still waiting for lock %r after %.0f s, held by %s"
-            log.info(words, event.name, event.waited, event.holder or "somebody else")
-        elif isinstance(event, (Parked, Troubled, Withdrawn)):
-            log.debug("%s", event)
-        if self.observer is not None:
-            self.guarded(self.observer, event)
-
-    def guarded(self, function: Callable[[Any], object], argument: Any) -> None:
-        """Call what the user gave us; its exceptions are logged and go no further."""
-        try:
-            function(argument)
-        except Exception:
-            log.exception("%r raised", function)
-        except SystemExit:
-            log.exception("%r wants to exit, which it cannot do here", function)
 
     # --- life ------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, TypeVar, overload
 from ..drive import now
 from ..errors import AcquireTimeout, NotHeld, UsageError
 from ..model import Seconds, checked_timeout
-from ..recipes.several import Member, quorum, take_all, take_majority
+from ..recipes.several import Member, or_restore, quorum, take_all, take_majority
 from ..steps import Steps, elsewhere
 from .books import TaskBooks, ThreadBooks
 from .bundle import AsyncBundle, BaseBundle, Bundle
@@ -63,6 +63,9 @@ class BaseSeveral(Generic[B]):
         self.client = self.locks[0].client
 
     def _take(self, timeout: float) -> Steps[B]:
+        return or_restore(self._members, self._bundled(timeout))
+
+    def _bundled(self, timeout: float) -> Steps[B]:
         members, deadline = self._members, now() + timeout
         if self._need == len(members):
             holds = yield from take_all(members, deadline, now)
@@ -87,13 +90,21 @@ class BaseSeveral(Generic[B]):
         return (yield from self._take(wait))
 
     def _enter(self) -> Steps[B]:
-        return self._take(self._timeout)
+        bundle = yield from self._take(self._timeout)
+        bundle.blocked = True
+        return bundle
 
-    def _mine(self) -> B:
+    def _mine(self, block: bool = False) -> B:
+        """The newest bundle of this thread or task: of the block that is left, or rather not
+        of a block."""
         stack: list[B] = self._books.mine.get(STACK, [])
-        if not stack:
+        fitting = [bundle for bundle in stack if bundle.blocked == block] or stack
+        if not fitting:
             raise NotHeld(self.name)
-        return stack[-1]
+        return fitting[-1]
+
+    def _leave_hold(self, hold: B, error: BaseException | None) -> Steps[None]:
+        return hold._leave(error)
 
     @property
     def name(self) -> str:
@@ -161,7 +172,7 @@ class Several(BaseSeveral[Bundle]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.client.run(self._mine()._leave(error))
+        self.client.run(self._mine(block=True)._leave(error))
 
 
 class AsyncSeveral(BaseSeveral[AsyncBundle]):
@@ -212,7 +223,7 @@ class AsyncSeveral(BaseSeveral[AsyncBundle]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> Awaitable[None]:
-        return self.client.run(self._mine()._leave(error))
+        return self.client.run(self._mine(block=True)._leave(error))
 
 
 def all_of(*locks: Face[Any], timeout: Seconds | _Own | None = OWN) -> Several:

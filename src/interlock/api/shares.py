@@ -22,13 +22,14 @@ class ReadWrite(BaseHold):
     #: How often it was entered to write, and how many of these became reads.
     writes: int
     turned: int
-    #: Whether the store knows it as a writer.
+    #: Whether it may write; and whether the store may still know it as a writer.
     writing: bool
+    known: bool
 
     def __init__(self, *facts: Any) -> None:
         super().__init__(*facts)
         self.writing = not self.store.shared
-        self.writes, self.turned = int(self.writing), 0
+        self.writes, self.turned, self.known = int(self.writing), 0, self.writing
 
     @property
     def mode(self) -> str:
@@ -58,10 +59,13 @@ class ReadWrite(BaseHold):
 
     @property
     def turns(self) -> bool:  # type: ignore[override]
-        return self.writing and self.writes == 0 and self.depth > 0
+        return self.known and self.writes == 0 and self.depth > 0
 
     def read_on(self) -> None:
         self.writing, self.turned, self.writes = False, self.turned + self.writes, 0
+
+    def confirm_reading(self) -> None:
+        self.known = False
 
     def downgraded(self, until: float) -> Steps[bool]:
         store = cast("RwStore", self.store)
@@ -69,7 +73,7 @@ class ReadWrite(BaseHold):
 
     def _downgrade(self) -> Steps[None]:
         self.ensure()
-        return self._client.downgrade_hold(self) if self.writing else nothing()
+        return self._client.downgrade_hold(self) if self.known else nothing()
 
 
 class RwHold(ReadWrite, Hold):

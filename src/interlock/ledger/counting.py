@@ -36,13 +36,15 @@ def _counted(shelf: Shelf, name: str, fact: Fact) -> Fact | None:
     if fact.number > 1:
         shelf.set_fact(name, LATCH, fact.number - 1)
         return Fact(LATCH, fact.number - 1)
-    shelf.drop_fact(name)
     open_latch(shelf, name)
     return None
 
 
 def open_latch(shelf: Shelf, name: str) -> None:
-    """Let everybody go who waits."""
+    """Let everybody go, whatever the count.  Safe to repeat: it is open."""
+    if (fact := shelf.fact(name)) is None or fact.kind != LATCH:
+        return
+    shelf.drop_fact(name)
     while (head := shelf.head(name)) is not None:
         shelf.dequeue(name, head.owner)
         shelf.wake(name, head.owner)

@@ -132,6 +132,9 @@ class LedgerLatches(LedgerLocks):
     def set_count(self, name: str, count: int, until: float) -> Steps[bool]:
         return call(counting.set_count, (name,), (count,), until, self._counting)
 
+    def open(self, name: str, until: float) -> Steps[None]:
+        return call(counting.open_latch, (name,), (), until)
+
     def count_down(self, name: str, owner: str, until: float) -> Steps[int]:
         return call(counting.count_down, (name,), (owner,), until, self._counted)
 
@@ -199,4 +202,8 @@ def refusal(name: str, kind: str, answer: Sequence[Any], store: str) -> StoreErr
             "which counts the first time, or call set_permits()",
             store,
         )
-    return StoreError(f"this acquisition of {name!r} was withdrawn before", store)
+    return StoreError(
+        f"this acquisition of {name!r} was ended by an operator before it was claimed, or "
+        "withdrawn; ask again",
+        store,
+    )

@@ -6,21 +6,12 @@ once.
 
 from __future__ import annotations
 
-from ..errors import OutcomeUnknown, StoreUnavailable
 from ..steps import Steps
 from ..stores import LatchStore
-from .lock import ANSWER, Clock
-
-#: How often a count is said before we give up.
-TRIES = 3
+from .insist import insist
+from .lock import Clock
 
 
 def count_down(store: LatchStore, name: str, owner: str, clock: Clock) -> Steps[int]:
     """Count once; answers what is left.  One round trip, if its answer arrives."""
-    for _ in range(TRIES - 1):
-        try:
-            return (yield from store.count_down(name, owner, clock() + ANSWER))
-        except (OutcomeUnknown, StoreUnavailable) as failure:
-            if failure.final:
-                raise
-    return (yield from store.count_down(name, owner, clock() + ANSWER))
+    return insist(lambda until: store.count_down(name, owner, until), clock)

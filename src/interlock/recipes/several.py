@@ -14,11 +14,13 @@ so the time spent on the others is subtracted by itself.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
-from ..errors import AcquireTimeout, InterlockError, StoreError
+from ..errors import AcquireTimeout, InterlockError, LockLost, StoreError
 from ..steps import Steps, park
 from .lock import Clock
+
+R = TypeVar("R")
 
 #: Seconds that one member of a majority may keep the others waiting.
 SHARE = 1.5
@@ -29,6 +31,8 @@ PAUSE = 0.2
 
 class Standing(Protocol):
     """A hold of a member, as it is seen here."""
+
+    depth: int
 
     @property
     def lost(self) -> bool: ...
@@ -57,7 +61,7 @@ def take_all(members: Sequence[Member], deadline: float, clock: Clock) -> Steps[
 
     If interrupted: nothing is left in the stores.
     """
-    return _or_restore(members, _take_all(members, deadline, clock))
+    return or_restore(members, _take_all(members, deadline, clock))
 
 
 def _take_all(members: Sequence[Member], deadline: float, clock: Clock) -> Steps[list[Any]]:
@@ -81,7 +85,7 @@ def take_majority(
 
     Cost: what each costs, one after another.  If interrupted: nothing is left in the stores.
     """
-    return _or_restore(members, _take_majority(members, deadline, clock, jitter))
+    return or_restore(members, _take_majority(members, deadline, clock, jitter))
 
 
 def _take_majority(
@@ -105,7 +109,7 @@ def quorum(members: int) -> int:
 
 def standing(holds: Sequence[Any]) -> list[Standing]:
     """Those holds that were got, and are not lost."""
-    return [hold for hold in holds if hold is not None and not hold.lost]
+    return [hold for hold in holds if hold is not None and hold.depth and not hold.lost]
 
 
 def _canvass(
@@ -117,7 +121,7 @@ def _canvass(
     for place, member in enumerate(members):
         try:
             holds[place] = yield from member.take(_share(deadline - clock(), len(members)))
-        except (AcquireTimeout, StoreError) as failure:
+        except (AcquireTimeout, LockLost, StoreError) as failure:
             failures.append(failure)
             if len(failures) > len(members) - quorum(len(members)):
                 break
@@ -166,7 +170,7 @@ def give_all(members: Sequence[Member], holds: Sequence[Any]) -> Steps[list[Inte
     return failures
 
 
-def _or_restore(members: Sequence[Member], steps: Steps[list[Any]]) -> Steps[list[Any]]:
+def or_restore(members: Sequence[Member], steps: Steps[R]) -> Steps[R]:
     """Take, or have everything back as it was before."""
     before = [member.standing() for member in members]
     try:

@@ -33,6 +33,7 @@ class Latches:
         self.label = label
         self._set, self._count = script("latch_set"), script("latch_count")
         self._pass, self._look = script("latch_pass"), script("latch_look")
+        self._open = script("latch_open")
 
     def waiting(self, timeout: float) -> Latches:
         return self
@@ -47,6 +48,10 @@ class Latches:
 
     def _begun(self, name: str, answer: Any) -> bool:
         return bool(self._plain(name, answer)[0] == GRANTED)
+
+    def open(self, name: str, until: float) -> Steps[None]:
+        args = (latch_channel(name),)
+        yield from call(self._open, self._keys(name), args, until)
 
     def count_down(self, name: str, owner: str, until: float) -> Steps[int]:
         keys = (*self._keys(name), tomb_key(name, owner))

@@ -120,6 +120,7 @@ async def test_callbacks_hear_of_a_loss_once(world: World) -> None:
     assert heard == [hold, hold]
 
 
+@only(kinds=("lock", "semaphore"))  # where siblings stand in line, and where they ask
 async def test_a_sibling_gets_what_was_lost(world: World) -> None:
     _, lock, hold = await world.held(lease=0.2, renew=False)
     coming = world.actor().start(lock.acquire)

@@ -142,6 +142,8 @@ async def test_who_holds_them_may_take_them_again_at_no_cost(world: World) -> No
             assert inner.tokens == outer.tokens
             assert await alice.attempt(locks.client.lock("y")) is outer.holds[1]
             await alice.release(locks.client.lock("y"))
+        with pytest.raises(NotHeld):
+            await alice.release(inner)  # which must not count as the outer one
         assert [world.watch(locks.client).about(name) for name in NAMES] == asked
         assert await left(world) == set(NAMES)
         outer.ensure()

@@ -1,0 +1,27 @@
+"""Saying a thing again until it is answered, where the store does it once however often it is
+said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from ..errors import OutcomeUnknown, StoreUnavailable
+from ..steps import Steps
+from .lock import ANSWER, Clock
+
+R = TypeVar("R")
+
+#: How often it is said before we give up.
+TRIES = 3
+
+
+def insist(ask: Callable[[float], Steps[R]], clock: Clock) -> Steps[R]:
+    """Ask until there is an answer.  One round trip, if its answer arrives."""
+    for _ in range(TRIES - 1):
+        try:
+            return (yield from ask(clock() + ANSWER))
+        except (OutcomeUnknown, StoreUnavailable) as failure:
+            if failure.final:
+                raise
+    return (yield from ask(clock() + ANSWER))
