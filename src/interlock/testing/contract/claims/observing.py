@@ -43,7 +43,7 @@ async def test_a_waiter_that_gives_up_is_parked_and_withdrawn(world: World) -> N
     bob, his = world.actor(), world.lock()
 
     with pytest.raises(AcquireTimeout):
-        await bob.acquire(his, timeout=0.05)
+        await bob.acquire(his, timeout=0.5)
 
     told = world.told(his.client)
     assert set(told[:-1]) == {"Parked"}
