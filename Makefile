@@ -6,13 +6,15 @@
 
 bin := .venv/bin
 pytest := $(bin)/python -m pytest -p tests.marks
+# Most tests wait for something, so several go on at the same time, each on servers of its own.
+beside := -n 3 --dist worksteal
 quickly := $(addprefix tests/,recipes architecture cli contract)
 
 demo: .venv/ready-demo ## eight processes, one lock, two accidents; 20 seconds
 	@$(bin)/python -m interlock.cli.demo $(ARGS)
 
 test: .venv/ready servers ## every test, on real servers
-	$(pytest) --durations=15 $(ARGS)
+	$(pytest) $(beside) --durations=15 $(ARGS)
 
 quick: .venv/ready ## the tests that need no server, in a few seconds
 	$(pytest) --quick -p no:hypothesispytest $(quickly) $(ARGS)
