@@ -16,6 +16,10 @@ _PATIENT = tuple(
 )
 
 
+#: One of the locks stands for the others.
+_QUICKLY = ("lock", "rwlock", "latch", "multilock", "majority_of")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="what needs neither server nor time")
 
@@ -45,7 +49,7 @@ def is_quick(item: pytest.Item) -> bool:
     case = _parameters(item).get("case")
     return case is None or (
         getattr(case, "backend", None) == "memory"
-        and getattr(case, "kind", None) == "lock"
+        and getattr(case, "kind", None) in _QUICKLY
         and getattr(case, "claim", None).__module__ not in _PATIENT
     )
 

@@ -21,8 +21,8 @@ SHAPES = {"hot": Shape(2, 1, 2), "many": Shape(2, 4, 8, names=4)}
 
 #: Redisson's name for each kind, ours, how much of the time it works, and which part of the
 #: grants each side has at least.  Locks take turns; what is free for whoever comes first depends
-#: on who is quicker just now.  Java takes several locks in another order than we do, and gives
-#: up where that makes a circle: all it can expect is to come in at all.
+#: on who is quicker just now.  Java tries several locks in another order than ours first, and
+#: gives up where that makes a circle: all it can expect is to come in at all.
 KINDS = {
     "lock": ("RLock", "lock()", 1.0, 0.25),
     "fair_lock": ("RFairLock", "fair_lock()", 1.0, 0.25),

@@ -19,14 +19,15 @@ interface Turn {
         return switch (kind) {
             case "semaphore" -> new Permit(client.getSemaphore(name));
             case "leased_semaphore" -> new Leased(client.getPermitExpirableSemaphore(name));
-            case "multi" -> new Several(client.getMultiLock(members(client, name)));
+            case "multi" -> new Several(
+                several(client, name, "c", "b", "a"), several(client, name, "a", "b", "c"));
             default -> new Alone(Locks.single(client, kind, name));
         };
     }
 
-    /** The other way round than Python takes them. */
-    private static RLock[] members(RedissonClient client, String name) {
-        return Stream.of("c", "b", "a").map(each -> client.getLock(name + each)).toArray(RLock[]::new);
+    private static RLock several(RedissonClient client, String name, String... members) {
+        return client.getMultiLock(
+            Stream.of(members).map(each -> client.getLock(name + each)).toArray(RLock[]::new));
     }
 
     record Alone(RLock lock) implements Turn {
@@ -67,16 +68,33 @@ interface Turn {
         }
     }
 
-    /** Waits a little and begins anew: whoever takes them in another order would wait for ever. */
-    record Several(RLock lock) implements Turn {
+    /**
+     * Tries them the other way round than Python, for a little while, and then as Python does:
+     * whoever insists on another order than everybody else may wait for ever.
+     */
+    final class Several implements Turn {
+        private final RLock reversed;
+        private final RLock straight;
+        private RLock held;
+
+        Several(RLock reversed, RLock straight) {
+            this.reversed = reversed;
+            this.straight = straight;
+        }
+
         public void take() throws InterruptedException {
-            while (!lock.tryLock(50, -1, MILLISECONDS)) {
-                Thread.yield();
+            held = null;
+            while (held == null) {
+                if (reversed.tryLock(20, -1, MILLISECONDS)) {
+                    held = reversed;
+                } else if (straight.tryLock(1000, -1, MILLISECONDS)) {
+                    held = straight;
+                }
             }
         }
 
         public void give() {
-            lock.unlock();
+            held.unlock();
         }
     }
 }
