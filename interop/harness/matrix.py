@@ -99,7 +99,7 @@ class Matrix:
         clients = list(LANGUAGES)
         return sorted(
             {row for row, _ in self.cells},
-            key=lambda row: (clients.index(row.client), ORDER.index(row.ours)),
+            key=lambda row: (clients.index(row.client), ORDER.index(row.ours), row.primitive),
         )
 
     @property

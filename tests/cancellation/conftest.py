@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import uuid
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,14 @@ R = TypeVar("R")
 
 #: Seconds that a message takes in each direction, so that a reply needs turns of the loop.
 DELAY = 0.0005
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_interrupts() -> Iterator[None]:
+    """Whoever runs the tests may have told this process to ignore a Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @dataclass

@@ -89,12 +89,15 @@ def test_demo_ends_well_by_itself(place: Path) -> None:
 #: Python runs this before anything else: a store that grants the lock to whoever asks.
 SABOTAGE = """
 from interlock import ledger
+from interlock.ledger import shares
 
 def attempt(shelf, name, kind, owner, lease, waits):
-    shelf.put(name, kind, owner, lease)
-    return ledger.GRANTED, shelf.next_token()
+    for held in shelf.held(name):
+        shelf.drop(name, held.owner)
+    shelf.put(name, kind, owner, 1, lease)
+    return ledger.GRANTED, shelf.next_token(name, owner)
 
-ledger.attempt = attempt
+shares.attempt = attempt
 """
 
 

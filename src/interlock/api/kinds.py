@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ..drive import now
-from ..errors import StoreError, StoreMisconfigured
-from ..ledger import OTHER_KIND, refusal
+from ..errors import StoreError
+from ..ledger import OTHER_KIND, OtherKind, refusal
 from ..recipes.lock import ANSWER
 from ..steps import Steps
 from ..stores import Backend, LockStore
@@ -19,14 +19,12 @@ def kindly(backend: Backend, store: LockStore, name: str, ask: Callable[[], Step
     """Ask a store about a name; a refusal names both kinds, for one round trip more."""
     try:
         return (yield from ask())
-    except StoreMisconfigured as error:
+    except OtherKind as error:
         yield from name_both(backend, store, name, error)
         raise
 
 
-def name_both(
-    backend: Backend, store: LockStore, name: str, error: StoreMisconfigured
-) -> Steps[None]:
+def name_both(backend: Backend, store: LockStore, name: str, error: OtherKind) -> Steps[None]:
     """Raise a refusal that says as what a name is in use, if that is why it was refused."""
     try:
         kind = yield from backend.directory.kind_of(name, now() + ANSWER)

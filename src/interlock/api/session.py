@@ -20,7 +20,6 @@ from ..errors import (
     NotHeld,
     OutcomeUnknown,
     StoreError,
-    StoreMisconfigured,
     StoreUnavailable,
     closed,
 )
@@ -30,6 +29,7 @@ from ..events import (
     Parked,
     Released,
 )
+from ..ledger import OtherKind
 from ..model import Terms
 from ..recipes.insist import insist
 from ..recipes.keep import BY_ANSWER, Owed, Rota
@@ -139,7 +139,7 @@ class BaseSession(Teller):
                 # Interrupted between the grant and its hold: nobody else knows of it.
                 self.owe(store, grant.name, grant.owner, terms.lease)
             self.lines.leave(key, seeking.owner)
-            if isinstance(error, StoreMisconfigured):
+            if isinstance(error, OtherKind):
                 yield from name_both(self.backend, store, key[1], error)
             raise
 

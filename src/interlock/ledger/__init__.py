@@ -53,6 +53,7 @@ from .stores import LedgerLocks as LedgerLocks
 from .stores import LedgerPermits as LedgerPermits
 from .stores import LedgerRw as LedgerRw
 from .stores import LedgerStores as LedgerStores
+from .stores import OtherKind as OtherKind
 from .stores import refusal as refusal
 from .views import introduce as introduce
 from .views import kind_of as kind_of

@@ -188,10 +188,14 @@ def _released(name: str, answer: int) -> bool:
     return answer == RELEASED
 
 
+class OtherKind(StoreMisconfigured):
+    """A name is in use as something else."""
+
+
 def refusal(name: str, kind: str, answer: Sequence[Any], store: str) -> StoreError:
     """Put an answer that is neither yes nor busy into words."""
     if answer[0] == OTHER_KIND:
-        return StoreMisconfigured(
+        return OtherKind(
             f"{name!r} is in use as a {answer[1]}, so it cannot be a {kind}; "
             "nothing was touched: choose another name for one of the two",
             store,

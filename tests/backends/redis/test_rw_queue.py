@@ -160,7 +160,7 @@ def test_a_waiter_keeps_its_place_and_the_queue_ends_by_itself(desk: Desk) -> No
 def test_a_withdrawn_owner_is_refused_and_told_why(desk: Desk) -> None:
     desk.ask(reads(1))
     assert desk.withdraw(reads(1), "revoked by ops")
-    with pytest.raises(StoreError, match="was withdrawn"):
+    with pytest.raises(StoreError, match="withdrawn; ask again"):
         desk.ask(reads(1))
     assert desk.run(READ.why("k", reads(1), now() + 10)) == "revoked by ops"
     assert not desk.withdraw(reads(1))

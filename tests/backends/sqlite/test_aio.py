@@ -111,10 +111,10 @@ def test_calls_that_come_together_share_a_transaction(
     async def scenario() -> list[Reply]:
         link = SqliteAsyncLink(str(path))
         await link.call(taking("first"))
+        monkeypatch.setattr(World, "once", once)
         with occupied(path) as other:
             calls = [link.call(taking(f"k{n}", f"me:{n}")) for n in range(100)]
             await asyncio.sleep(0.05)
-            monkeypatch.setattr(World, "once", once)
             other.execute("ROLLBACK")
         replies = [await call for call in calls]
         await link.close()

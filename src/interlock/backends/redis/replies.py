@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from ...errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
+from ...ledger import OtherKind
 
 _UNAVAILABLE = {
     "LOADING": "is still loading its data",
@@ -54,7 +55,7 @@ def from_reply(text: str, keys: tuple[str, ...], store: str) -> StoreError:
     code = found.group(1) if found else ""
     if code == "WRONGTYPE":
         name = keys[0] if keys else "?"
-        return StoreMisconfigured(
+        return OtherKind(
             f"{name!r} is already another kind of key on {store}, so it cannot be this kind "
             "of lock; nothing was touched: choose another name",
             store,
