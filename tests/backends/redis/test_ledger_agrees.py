@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import interlock
 from interlock.drive import now
-from interlock.ledger import LedgerLocks
+from interlock.ledger import LedgerLocks, OtherKind
 from interlock.model import Busy, LockInfo
 from interlock.stores import LockStore
 
@@ -249,7 +249,7 @@ def test_a_name_of_the_other_kind_is_refused_by_both(
 
     answers = [attempt(side, "alpha", 1, 10.0, True) for side in sides]
 
-    assert answers == [interlock.StoreMisconfigured] * 2
+    assert answers == [OtherKind] * 2
     assert ledger.queue("alpha") == server.queue("alpha") == []
 
 
