@@ -34,7 +34,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     matrix.checked(items)
     for item in items:
         if "seconds" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.timeout(float(config.getoption("--soak") or 0) + 120))
+            item.add_marker(pytest.mark.timeout(float(config.getoption("--soak") or 0) * 4 + 120))
 
 
 @pytest.fixture
