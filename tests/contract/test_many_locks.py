@@ -14,7 +14,7 @@ from interlock.api import keeper
 from interlock.api.connect import find_backend
 from interlock.testing.contract.world import ASYNCIO, BLOCKING, Face, World
 
-MANY, LEASE, ROUNDS = 10_000, 2.0, 4
+MANY, LEASE, ROUNDS = 10_000, 6.0, 2
 
 #: Holds that one trip to the store renews at least, on average.
 FULL = 100
