@@ -5,13 +5,11 @@ Java waits all the time, so what happened too often, or not at all, would be fel
 
 from __future__ import annotations
 
-import contextlib
 from itertools import cycle, islice
 from typing import Any
 
 import pytest
 
-from interlock import OutcomeUnknown
 from interlock.backends.redis import fair, rw
 from interlock.testing.faults import FaultProxy
 from tests.backends.redis.watching import eventually, messages, sha
@@ -53,12 +51,6 @@ def script_of(kind: str, verb: str) -> bytes:
     return sha(f"{layout}_{'attempt' if verb == 'attempt' else 'release'}")
 
 
-def give_back(world: World, hold: Any) -> None:
-    """Who has doubts may hear that the release was not confirmed; it is made all the same."""
-    with contextlib.suppress(OutcomeUnknown):
-        world.do(hold.release)
-
-
 def heard_by(java: Javan, kind: str, name: str) -> str:
     """Where Java's waiter listens."""
     channels = {
@@ -85,7 +77,7 @@ def test_lost_reply_is_one_hold_and_one_release(
         assert list(counts.values()) == ["1"]
         java.seek()
         eventually(lambda: java.parked)
-        give_back(world, hold)
+        world.do(hold.release)
         java.turn.result(PROMPTLY)
         assert proxy.fired == len(LOST[lost])
         assert [payload for _, payload in heard()] in KINDS[kind][3]
@@ -115,7 +107,7 @@ def test_permits_are_exact_however_many_replies_are_lost(
     for lost in islice(cycle(LOST.values()), runs):
         for verb in lost:
             proxy.lose_reply(script_of(kind, verb))
-        give_back(world, world.do(semaphore.acquire))
+        world.do(world.do(semaphore.acquire).release)
     assert proxy.fired >= runs
     give(java, kind, name, permit)
     eventually(lambda: java.ask(kind, "availablePermits", name) == 3)

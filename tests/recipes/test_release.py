@@ -48,6 +48,13 @@ def test_lost_reply_to_a_release_is_made_good_by_withdrawing(failure: StoreError
     assert hand.result is True
 
 
+def test_lost_reply_to_the_withdrawal_of_a_doubted_grant_is_made_good() -> None:
+    hand = Hand(release(Paper(), GRANT._replace(doubted=True), 105.0)).fail(LOST).reply(False)
+
+    assert hand.story == ["withdraw", "withdraw"]
+    assert hand.result is True
+
+
 def test_release_that_cannot_be_confirmed_says_so() -> None:
     hand = Hand(release(Paper(), GRANT, 105.0)).fail(LOST).fail(DOWN)
 
