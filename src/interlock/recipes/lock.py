@@ -251,9 +251,10 @@ def release(store: LockStore, grant: Grant, until: float) -> Steps[bool]:
     A lost reply is made good by withdrawing, which does the same and may be repeated; after
     it nobody can tell whether the lease had ended before, and nobody needs to.
     """
-    give = store.withdraw if grant.doubted else store.release
     try:
-        return (yield from give(grant.name, grant.owner, until))
+        if grant.doubted:
+            return (yield from store.withdraw(grant.name, grant.owner, until))
+        return (yield from store.release(grant.name, grant.owner, until))
     except GeneratorExit:
         raise
     except (OutcomeUnknown, StoreUnavailable):
