@@ -73,7 +73,7 @@ class Client(Session, Maker[Lock, RwLock, Semaphore, Latch, Several]):
         The holders learn of it, and of the reason, when they next renew; until then they may
         go on, so what they write must be fenced.  A latch is opened.  Permits that other
         clients than ours hold without a name cannot be told apart, and stay.
-        Cost: what `inspect` costs, and one round trip for each holder.
+        Cost: what `inspect` costs, and one round trip for each holder, two of a semaphore.
         """
         return self.run(looking.revoke(self, checked_name(name), reason))
 
@@ -131,7 +131,7 @@ class AsyncClient(
         The holders learn of it, and of the reason, when they next renew; until then they may
         go on, so what they write must be fenced.  A latch is opened.  Permits that other
         clients than ours hold without a name cannot be told apart, and stay.
-        Cost: what `inspect` costs, and one round trip for each holder.
+        Cost: what `inspect` costs, and one round trip for each holder, two of a semaphore.
         """
         return await self.run(looking.revoke(self, checked_name(name), reason))
 

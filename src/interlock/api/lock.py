@@ -151,7 +151,8 @@ class Face(BaseLock[HoldT]):
         Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit).
         If interrupted: nothing is left in the store.  A store that does not answer may
         take two seconds longer, because the question has to be taken back.
-        Cost: none when re-entering; one round trip when free.
+        Cost: none when re-entering; one round trip when free, and on Redis two more the first
+        time that somebody uses a semaphore.
         """
         return self.client.run(self._acquire(blocking, timeout))
 
@@ -208,7 +209,8 @@ class AsyncFace(BaseLock[AsyncHoldT]):
         Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit).
         If interrupted: nothing is left in the store.  A store that does not answer may
         take two seconds longer, because the question has to be taken back.
-        Cost: none when re-entering; one round trip when free.
+        Cost: none when re-entering; one round trip when free, and on Redis two more the first
+        time that somebody uses a semaphore.
         """
         return await self.client.run(self._acquire(blocking, timeout))
 

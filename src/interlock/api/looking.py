@@ -62,7 +62,7 @@ def locks(backend: Backend, pattern: str) -> Steps[list[LockInfo]]:
 
 def revoke(session: BaseSession, name: str, reason: str) -> Steps[LockInfo | None]:
     """End every lease of a name; answers what was ended.  One round trip for each holder more
-    than `inspect`."""
+    than `inspect`, two of a semaphore."""
     backend = session.backend
     info = yield from inspect(backend, name)
     if info is None:

@@ -8,7 +8,6 @@ worlds (`worlds.py`) differ in how they run them.
 from __future__ import annotations
 
 import itertools
-import logging
 import os
 import threading
 import weakref
@@ -43,11 +42,8 @@ from .kinds import name_both
 from .lines import Key, Lines, stand
 from .telling import Teller
 
-log = logging.getLogger("interlock.lock")
-
 H = TypeVar("H", bound=BaseHold)
 H_co = TypeVar("H_co", bound=BaseHold, covariant=True)
-R = TypeVar("R")
 
 #: Multiples of it are spread evenly over [0, 1), whatever part of them is used: jitter that
 #: needs no random numbers.

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from interlock import AcquireTimeout, LockLost
-from interlock.backends.redis import RedisBackend, SettingsDoor, read_url
+from interlock.backends.redis import RedisBackend, SettingsDoor, locks, read_url
 from interlock.drive import now, run
 
 from .watching import eventually, litter
@@ -167,3 +167,18 @@ def test_force_unlock_is_reported_to_the_holder(world: World, redis_url: str, pe
     with pytest.raises(LockLost):
         block.outcome.result(5)
     assert peek.hgetall("k") == {theirs: "1"}
+
+
+def test_names_where_java_was_met_are_not_remembered_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Most waiters behind Java give up on some names for ever, and nobody passes there."""
+    monkeypatch.setattr(locks, "REMEMBERED", 10)
+    neighbours = locks.Neighbours()
+    for number in range(1000):
+        neighbours.met(f"given-up-{number}")
+        neighbours.met(f"passed-{number}")
+        neighbours.passed(f"passed-{number}")
+
+    assert len(neighbours._meeting) <= 10
+    assert len(neighbours._met) <= 10

@@ -151,6 +151,8 @@ class Neighbours:
 
     def met(self, name: str) -> None:
         """Somebody of ours was refused because of Java."""
+        if len(self._meeting) >= REMEMBERED:
+            self._meeting.clear()  # most of them gave up
         self._meeting[name] = self._meeting.get(name, 0) + 1
 
     def passed(self, name: str) -> None:
