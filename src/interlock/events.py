@@ -64,6 +64,24 @@ class Renewed(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Doubted(Event):
+    """Nobody knows whether the lock is still held: the store does not answer.
+
+    `Renewed` ends the doubt, or `Lost` does, at `until` at the latest.
+    """
+
+    token: int
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Event):
+    """Somebody else asks the holder to give the lock back."""
+
+    token: int
+
+
+@dataclass(frozen=True, slots=True)
 class Lost(Event):
     """The lease ended without release."""
 

@@ -33,6 +33,9 @@ LONGEST_NAME = 65_536
 #: The most permits or counts: what every store and every client can count.
 MOST = 2**31 - 1
 
+#: What a store answers of a hold that stands, and that somebody else asks its holder for.
+ASKED = "asked"
+
 #: What the keys of the stores' own records start with.
 RESERVED = "interlock:"
 
@@ -86,6 +89,8 @@ class Busy(NamedTuple):
     silent: bool = False
     #: Among the holders is a client of another make, which wakes only those who listen to it.
     foreign: bool = False
+    #: The store remembers the owner all the same, in order.
+    placed: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ I/O.  A link is a live way to the service outside, one class for each world.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from .errors import StoreError
@@ -28,9 +28,15 @@ class LockStore(Protocol):
     reentrant: bool
     #: Whether several owners may hold it at the same time.
     shared: bool
+    #: Whether the store ends a lease by itself; otherwise whoever lost it must withdraw.
+    mortal: bool
 
     def waiting(self, timeout: float) -> LockStore:
         """The same, for an acquisition that will wait so long; most stores do not care."""
+        ...
+
+    def trusted(self, lease: float) -> float:
+        """For how much of a lease the store stands, counted from each answer; mostly all."""
         ...
 
     def attempt(
@@ -53,10 +59,11 @@ class LockStore(Protocol):
 
     def renew(
         self, holds: Sequence[tuple[str, str]], lease: float, until: float
-    ) -> Steps[Sequence[bool | StoreError]]:
+    ) -> Steps[Sequence[bool | str | StoreError]]:
         """Make the lease of each (name, owner) whole.
 
-        For each: True, False where it is not theirs, or why the store did not say.
+        For each: True, False where it is not theirs, or why the store did not say.  ASKED is
+        a True that passes on somebody's wish to have it back.
         """
         ...
 
@@ -128,8 +135,20 @@ class Link(Protocol):
     def listen(self, topics: tuple[Any, ...]) -> Wakes: ...
     def park(self, wakes: Wakes | None, until: float) -> bool: ...
     def local(self) -> Wakes: ...
+    def observe(self, observer: Callable[[bool], None]) -> None:
+        """Tell, from whatever thread, that nobody knows how holds stand (True), or that it is
+        time to ask (False)."""
+        ...
+
     def after_fork(self) -> None: ...
     def close(self) -> None: ...
+
+
+class Quiet:
+    """A link that learns of trouble only by asking."""
+
+    def observe(self, observer: Callable[[bool], None]) -> None:
+        """Nothing will ever be told."""
 
 
 class AsyncLink(Protocol):
@@ -147,6 +166,10 @@ class AsyncLink(Protocol):
     async def listen(self, topics: tuple[Any, ...]) -> Wakes: ...
     async def park(self, wakes: Wakes | None, until: float) -> bool: ...
     def local(self) -> Wakes: ...
+    def observe(self, observer: Callable[[bool], None]) -> None:
+        """As `Link.observe`, in the loop that uses the link."""
+        ...
+
     def after_fork(self) -> None: ...
     def hang_up(self) -> None:
         """The loop is about to close: let go of what nobody waits for."""

@@ -46,6 +46,8 @@ def find_backend(url: Any, options: dict[str, Any]) -> Backend:
     scheme = url.partition(":")[0].lower()
     if scheme in _REDIS:
         return _redis(url, options)
+    if scheme == "zk":
+        return _zookeeper(url, options)
     if scheme == "memory":
         return _memory(url, options)
     if scheme == "sqlite":
@@ -54,7 +56,7 @@ def find_backend(url: Any, options: dict[str, Any]) -> Backend:
     what = f"{scheme}://" if re.fullmatch(r"[a-z][a-z0-9+]*", scheme) and ":" in url else "that"
     raise Unsupported(
         f"{what} is not a store that Interlock knows; use redis://, rediss://, unix://, "
-        "valkey://, memory:// or, for a file, sqlite:///path"
+        "valkey://, zk://, memory:// or, for a file, sqlite:///path"
     )
 
 
@@ -86,6 +88,15 @@ def _import_redis() -> Any:
             "Redis needs redis-py and hiredis: pip install 'interlock[redis]'"
         ) from missing
     return redis
+
+
+def _zookeeper(url: str, options: dict[str, Any]) -> Backend:
+    try:
+        from ..backends import zookeeper
+    except ImportError as missing:
+        raise Unsupported("ZooKeeper needs kazoo: pip install 'interlock[zookeeper]'") from missing
+    backend: Backend = zookeeper.ZkBackend(zookeeper.read_url(url))
+    return backend
 
 
 def _memory(url: str, options: dict[str, Any]) -> Backend:

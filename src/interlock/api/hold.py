@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..drive import now
 from ..errors import LockLost, NotHeld, StoreError
-from ..events import Lost, Renewed
-from ..model import Grant, Terms, validity
+from ..events import Asked, Doubted, Lost, Renewed
+from ..model import Grant, Terms, guard, validity
 from ..recipes.keep import NEVER
 from ..steps import Steps, nothing
 from ..stores import LockStore
@@ -37,6 +37,7 @@ class BaseHold:
 
     __slots__ = (
         "__weakref__",
+        "_asked",
         "_book",
         "_callbacks",
         "_cause",
@@ -46,6 +47,7 @@ class BaseHold:
         "_guard",
         "acquired",
         "depth",
+        "doubtful",
         "grant",
         "kept",
         "key",
@@ -80,6 +82,8 @@ class BaseHold:
         self.name, self.owner, self.token = grant.name, grant.owner, grant.token
         self.lease, self.kept, self._guard = terms.lease, terms.renew, terms.guard
         self.max_at = NEVER if terms.max_hold is None else grant.asked + terms.max_hold
+        if (trusted := store.trusted(terms.lease)) < terms.lease:
+            self._shorten(trusted)
         self.acquired, self.depth = grant.asked, 1
         # A lost hold may stand below ours until its block is left.
         self.outer: BaseHold | None = book.get(key)
@@ -89,7 +93,17 @@ class BaseHold:
         self._cause: str | None = None
         self._ended = 0.0
         self._callbacks: list[OnLost] = []
+        #: Whoever wants to know that somebody asks for the lock; None once somebody has.
+        self._asked: list[OnLost] | None = []
+        #: Nobody knows at the moment whether the lease still stands.
+        self.doubtful = False
         self._stand(grant.asked, grant.until)
+
+    def _shorten(self, trusted: float) -> None:
+        """The store stands for less than the lease: ask it again and again until that ends."""
+        if not self.kept:
+            self.kept, self.max_at = True, min(self.max_at, self.grant.asked + self.lease)
+        self.lease, self._guard = trusted, guard(trusted)
 
     def _stand(self, asked: float, until: float) -> None:
         self.until = min(until, self.max_at)
@@ -168,10 +182,41 @@ class BaseHold:
         Two questions may be under way at once; the later one counts, whichever is answered last.
         """
         until = validity(asked, self.lease)
+        self.doubtful = False
         if until > self.until:
             self._stand(asked, until)
         if self._client.observer is not None:
             self._client.tell(Renewed(self.name, self.owner, self.token, self.until))
+
+    def doubted(self) -> None:
+        """The store does not answer: say once that nobody knows how we stand."""
+        if not self.doubtful:
+            self.doubtful = True
+            self._client.tell(Doubted(self.name, self.owner, self.token, self.until))
+
+    @property
+    def asked(self) -> bool:
+        """Whether somebody else has asked for the lock: see `Client.ask_back`."""
+        return self._asked is None
+
+    def on_asked(self, callback: OnLost) -> None:
+        """Call `callback(hold)` once if somebody asks for the lock; at once if that was done.
+
+        Only ZooKeeper knows how to ask; there Java can ask as well, and be asked.
+        """
+        if self._asked is None:
+            self._client.guarded(callback, self)
+            return
+        self._asked.append(callback)
+        self._client.way_changed(False)  # so that the keeper begins to listen now
+
+    def wanted(self) -> None:
+        """Somebody asks for the lock: tell everybody, once."""
+        callbacks, self._asked = self._asked, None
+        if callbacks is not None:
+            self._client.tell(Asked(self.name, self.owner, self.token))
+            for callback in callbacks:
+                self._client.guarded(callback, self)
 
     def end(self, cause: str) -> None:
         """The lease is over and the rota has let go of us: make room for the next."""
@@ -183,6 +228,8 @@ class BaseHold:
         self.end(cause)
         log.error("%s", self.lost_error(cause))
         self._client.tell(Lost(self.name, self.owner, self.token, cause))
+        if not self.store.mortal:
+            self._client.owe(self.store, self.name, self.owner, NEVER)
         self._call_back()
 
     def _call_back(self) -> None:

@@ -287,6 +287,14 @@ class BaseSession(Teller):
         self.rota.owe(Owed(store, name, owner, at + lease + WITHDRAWAL, at))
         self.keeper.wake()
 
+    def way_changed(self, doubtful: bool) -> None:
+        """The way to the store is cut (True), or something may have changed at its end."""
+        if doubtful:
+            for hold in self.rota.holds():
+                hold.doubted()
+        if self.rota.hurry(now()):
+            self.keeper.wake()
+
     # --- life ------------------------------------------------------------------------------
 
     def after_fork(self) -> None:

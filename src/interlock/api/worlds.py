@@ -27,6 +27,7 @@ class Session(BaseSession):
         super().__init__(backend, observer)
         self.link = backend.link()
         self._equip()
+        self.link.observe(self.way_changed)
         self._finalizer = weakref.finalize(self, Keeper.shut, self.keeper, self.link)
 
     def _equip(self) -> None:
@@ -67,6 +68,7 @@ class AsyncSession(BaseSession):
         self._running_loop, self._loop = get_running_loop, None
         self.link = backend.alink()
         self._equip()
+        self.link.observe(self.way_changed)
 
     def _equip(self) -> None:
         self.books: TaskBooks[Any] = TaskBooks()

@@ -19,7 +19,7 @@ BATCH = 250
 class LedgerLocks:
     """Locks of one kind: see `stores.LockStore`.  Every operation is one round trip."""
 
-    shared = False
+    shared, mortal = False, True
 
     def __init__(self, kind: str, reentrant: bool, label: str, mark: str = "") -> None:
         self.kind, self.reentrant, self.label = kind, reentrant, label
@@ -27,6 +27,9 @@ class LedgerLocks:
 
     def waiting(self, timeout: float) -> LedgerLocks:
         return self
+
+    def trusted(self, lease: float) -> float:
+        return lease
 
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float

@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ..errors import InterlockError, StoreError
+from ..model import ASKED
 from ..steps import Steps, Wakes, park
 from ..stores import LockStore
 from .lock import Clock
@@ -43,6 +44,8 @@ class Kept(Protocol):
     lost_at: float
 
     def renewed(self, asked: float) -> None: ...
+    def doubted(self) -> None: ...
+    def wanted(self) -> None: ...
     def end(self, cause: str) -> None: ...
     def lose(self, cause: str) -> None: ...
 
@@ -145,6 +148,15 @@ class Rota:
                 for hold in group.holds.values():
                     group.note(hold)
 
+    def hurry(self, now: float) -> bool:
+        """Something may have changed: every hold that is kept is due; False without any."""
+        with self._mutex:
+            for group in self._groups.values():
+                for hold in group.holds.values():
+                    hold.renew_at = min(hold.renew_at, now) if hold.renew_at != NEVER else NEVER
+                    group.note(hold)
+            return any(group.holds for group in self._groups.values())
+
     def unattended(self) -> None:
         """The keeper has gone: whoever comes next must start another."""
         with self._mutex:
@@ -245,7 +257,7 @@ def _renew(
     # Nobody's loss may be reported late because this answer is slow to come.
     until = max(min(next_loss, asked + 1.0), asked + 0.005)
     pairs = [(hold.name, hold.owner) for hold in holds]
-    answers: Iterable[bool | StoreError]
+    answers: Iterable[bool | str | StoreError]
     try:
         answers = yield from group.store.renew(pairs, group.lease, until)
     except StoreError as failure:
@@ -270,15 +282,18 @@ def _report(gone: list[Kept], until: float) -> Steps[None]:
 
 
 def _settled(
-    rota: Rota, hold: Kept, answer: bool | StoreError, asked: float, clock: Clock
+    rota: Rota, hold: Kept, answer: bool | str | StoreError, asked: float, clock: Clock
 ) -> bool:
     """Note what the store said of a hold; False when that is a loss."""
     if answer is False:
         # Released in the meantime?  Then it is nobody's loss.
         return not rota.drop(hold)
-    if answer is True:
+    if answer is True or answer == ASKED:
         hold.renewed(asked)
+        if answer == ASKED:
+            hold.wanted()
     else:
+        hold.doubted()
         hold.renew_at = clock() + retry_pause(hold.lease)
     rota.settle(hold)
     return True

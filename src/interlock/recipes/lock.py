@@ -193,9 +193,9 @@ def attempt(seeking: Seeking, waits: bool) -> Steps[Grant | Busy]:
             continue
         seeking.answered, seeking.failures = seeking.clock(), 0
         if isinstance(answer, Busy):
-            seeking.traced = traced or waits or seeking.doubted
+            seeking.traced = traced or waits or seeking.doubted or answer.placed
             return answer
-        until = validity(asked, seeking.lease)
+        until = validity(asked, seeking.store.trusted(seeking.lease))
         if seeking.answered < until:
             return Grant(seeking.name, seeking.owner, answer, asked, until, seeking.doubted)
         late += 1

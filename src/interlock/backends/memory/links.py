@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 from ...errors import closed
 from ...parking import ThreadWakes, pause_thread
 from ...steps import Call, Reply, Wakes
+from ...stores import Quiet
 from ...tasks import TaskWakes, pause_task
 
 if TYPE_CHECKING:
     from .store import World
 
 
-class MemoryLink:
+class MemoryLink(Quiet):
     """See `stores.Link`."""
 
     ordered = False
@@ -58,7 +59,7 @@ class MemoryLink:
             wakes.wake()
 
 
-class MemoryAsyncLink:
+class MemoryAsyncLink(Quiet):
     """See `stores.AsyncLink`."""
 
     ordered = True

@@ -19,6 +19,7 @@ from ...errors import (
     closed,
 )
 from ...steps import Call, Reply, Wakes
+from ...stores import Quiet
 from ...tasks import Sent, TaskWakes, pause_task
 from .connections import Door, connecting_failed, retire, transport_of
 from .mux import Mux, Slot
@@ -123,7 +124,7 @@ class Line:
             self.mux.abort("this client is closed")
 
 
-class RedisAsyncLink:
+class RedisAsyncLink(Quiet):
     """See `stores.AsyncLink`."""
 
     ordered = True

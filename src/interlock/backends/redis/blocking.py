@@ -10,6 +10,7 @@ import hiredis
 from ...errors import StoreError, closed
 from ...parking import ThreadWakes, pause_thread
 from ...steps import Call, Reply, Wakes
+from ...stores import Quiet
 from .connections import Door, packed
 from .ear import Ear, EarWakes
 from .replies import from_reply, is_noscript, not_answered
@@ -19,7 +20,7 @@ from .wire import Wire, closed_quietly
 KEPT = 16
 
 
-class RedisLink:
+class RedisLink(Quiet):
     """See `stores.Link`."""
 
     ordered = False

@@ -40,7 +40,7 @@ class RedisLocks:
     kind: str
     #: What the names of its scripts start with.
     layout: str
-    reentrant, shared = True, False
+    reentrant, shared, mortal = True, False, True
 
     def __init__(self, label: str) -> None:
         self.label, self.mark = label, MARKS[self.kind]
@@ -51,6 +51,9 @@ class RedisLocks:
 
     def waiting(self, timeout: float) -> RedisLocks:
         return self
+
+    def trusted(self, lease: float) -> float:
+        return lease
 
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float

@@ -10,6 +10,7 @@ from typing import Any
 from ...drive import now
 from ...errors import StoreError, UsageError, closed
 from ...steps import Call, Reply, Wakes
+from ...stores import Quiet
 from ...tasks import Sent, TaskWakes, pause_task
 from .failures import label_of
 from .insist import FAREWELL, LIMIT
@@ -19,7 +20,7 @@ from .watch import Topic
 from .world import worlds
 
 
-class SqliteAsyncLink:
+class SqliteAsyncLink(Quiet):
     """See `stores.AsyncLink`."""
 
     ordered = True

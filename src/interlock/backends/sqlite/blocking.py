@@ -8,6 +8,7 @@ from ...drive import now
 from ...errors import StoreError, closed
 from ...parking import ThreadWakes, pause_thread
 from ...steps import Call, Reply, Wakes
+from ...stores import Quiet
 from .failures import label_of
 from .insist import FAREWELL, LIMIT, insist
 from .records import vacate
@@ -15,7 +16,7 @@ from .watch import Seat, Topic
 from .world import worlds
 
 
-class SqliteLink:
+class SqliteLink(Quiet):
     """See `stores.Link`."""
 
     ordered = False  # each thread makes its own calls

@@ -77,6 +77,12 @@ class SimHold:
         if self.witness is not None:
             self.witness.renewed(self)
 
+    def doubted(self) -> None:
+        """The rota asks again by itself."""
+
+    def wanted(self) -> None:
+        """Nobody asks in a simulation."""
+
     def end(self, cause: str) -> None:
         self.standing = False
         self.wakes.wake()

@@ -15,14 +15,19 @@
 local lock, queue, hold = KEYS[1], KEYS[2], KEYS[3]
 local owner, lease_ms, tag = ARGV[1], ARGV[2], ARGV[3]
 local wake, provisional_ms = 'interlock:wake:', 2000
+local call, channel = redis.call, 'redisson_rwlock:' .. tag
 
-local call, wrote = redis.call, redis.pcall('HDEL', lock, owner .. ':write') == 1
+local wrote = redis.pcall('HDEL', lock, owner .. ':write') == 1
 local reads = redis.pcall('HEXISTS', lock, owner) == 1 and call('EXISTS', hold) == 1
 if not wrote and not reads then return {0} end
 call('HSET', lock, 'mode', 'read', owner, 1)
 call('SET', hold, 1, 'PX', lease_ms)
 if wrote or call('PTTL', lock) < tonumber(lease_ms) then call('PEXPIRE', lock, lease_ms) end
-if wrote then call('PUBLISH', 'redisson_rwlock:' .. tag, '1') end
+-- The first message wakes all that sleep in Java, the second one that is about to.
+if wrote then
+  call('PUBLISH', channel, '1')
+  call('PUBLISH', channel, '0')
+end
 -- To let our readers in takes nothing from Java's: there is room for all of them.
 for _, head in ipairs(call('ZRANGE', queue, 0, -1)) do
   local client, mark = string.match(head, '^(.*):%d*([56])$')

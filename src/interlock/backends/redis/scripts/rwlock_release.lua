@@ -39,7 +39,8 @@ for i = 1, #fields, 2 do
   longest = math.max(longest, ends)
 end
 if is and call('HLEN', lock) == 1 and call('DEL', lock) == 1 then
-  -- The first message wakes all that sleep in Java, the second one that is about to.
+  -- The first message wakes all that sleep in Java, the second one that is about to.  A writer
+  -- of Java's sends the first alone: who was about to sleep waits for the end of a lease.
   if wrote then call('PUBLISH', channel, '1') end
   is, shared = false, call('PUBLISH', channel, '0') > 0
 end

@@ -1,0 +1,87 @@
+"""The way to ZooKeeper for threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ...drive import now
+from ...errors import StoreError
+from ...parking import ThreadWakes, pause_thread
+from ...steps import Call, Reply, Wakes
+from .settings import Settings
+from .transport import FAREWELL, Batch, Transport
+
+CONNECTION = "connection"
+
+
+class ZkLink:
+    """See `stores.Link`."""
+
+    #: A session's questions are executed in the order in which they were asked.
+    ordered = True
+
+    def __init__(self, settings: Settings, transport: Transport) -> None:
+        self._settings, self._transport = settings, transport
+
+    def call(self, request: Call) -> Reply:
+        (reply,) = self.together((request,))
+        if isinstance(reply, StoreError):
+            raise reply
+        return reply
+
+    def together(self, requests: tuple[Call, ...]) -> list[Reply]:
+        until = max(request.until for request in requests)
+        transport = self._transport
+        if not transport.connected:
+            self._connect(until)
+        arrived = threading.Lock()
+        arrived.acquire()
+        batch = Batch([request.operation for request in requests], arrived.release)
+        transport.ask(batch)
+        if not batch.done and not arrived.acquire(timeout=_seconds(until)):
+            return batch.given_up(transport.label)
+        return batch.replies
+
+    def _connect(self, until: float) -> None:
+        """Wait for a connection, but not for ever."""
+        until = min(until, now() + self._settings.connect_timeout)
+        with self.listen((CONNECTION,)) as wakes:
+            self._transport.start()
+            while not self._transport.connected:
+                if now() >= until or self._transport.closed:
+                    raise self._transport.unreachable()
+                self.park(wakes, until)
+
+    def listen(self, topics: tuple[Any, ...]) -> Wakes:
+        (topic,) = topics
+        wakes = ThreadWakes(lambda: self._transport.leave(topic, wakes))
+        self._transport.listen(topic, wakes)
+        return wakes
+
+    def park(self, wakes: Wakes | None, until: float) -> bool:
+        if isinstance(wakes, ThreadWakes):
+            return wakes.wait(until)
+        return pause_thread(until)
+
+    def local(self) -> Wakes:
+        return ThreadWakes()
+
+    def observe(self, observer: Callable[[bool], None]) -> None:
+        self._transport.observe(observer)
+
+    def after_fork(self) -> None:
+        self._transport.after_fork()
+
+    def close(self) -> None:
+        self._transport.closed = True
+        parting = self._transport.part()
+        if parting is not None:
+            parting.heard.wait(FAREWELL)
+            parting.clear_away()
+
+
+def _seconds(until: float) -> float:
+    """How long to wait for a lock, which takes no more than some years."""
+    return min(max(until - now(), 0.0), threading.TIMEOUT_MAX)

@@ -1,0 +1,263 @@
+"""One kazoo client: its session, its connection, and who waits for what.
+
+Three threads are kazoo's, whatever the number of locks.  Answers are taken from kazoo's own
+loop, where they arrive, and not from its queue of finished calls: that saves a change of
+threads for each answer.  `_call` and the requests are private to kazoo, which is why its
+version is pinned and `tests/backends/zookeeper/test_kazoo.py` says what we rely on.
+
+Nothing is asked while the connection is away: kazoo would keep the question without any limit
+of time, and ask it when nobody wants to know any more.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from kazoo.client import KazooClient
+from kazoo.handlers.threading import SequentialThreadingHandler
+from kazoo.protocol.serialization import CloseInstance, Connect
+from kazoo.protocol.states import KazooState
+from kazoo.retry import KazooRetry
+
+from ...errors import StoreError, StoreUnavailable, closed
+from .nodes import Node
+from .settings import Settings, client_options
+from .wire import Answer, Ask, judged, packed, unanswered, unpacked
+
+log = logging.getLogger("interlock.zookeeper")
+
+#: Seconds between attempts to connect, the first and the longest: operators wait for this.
+FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
+
+#: Seconds for which closing waits for the server's farewell.
+FAREWELL = 1.0
+
+
+class Place(Protocol):
+    """Where somebody waits; it may be told so from any thread."""
+
+    def wake(self) -> None: ...
+
+
+class Batch:
+    """Questions asked at once; `arrived` is called in kazoo's loop when all are answered."""
+
+    __slots__ = ("_arrived", "_missing", "asks", "done", "replies")
+
+    def __init__(self, asks: Sequence[Ask], arrived: Callable[[], None]) -> None:
+        self.asks, self._arrived = asks, arrived
+        self.replies: list[Any] = [None] * len(asks)
+        self._missing, self.done = len(asks), False
+
+    def settle(self, place: int, reply: Any) -> None:
+        """Note an answer; kazoo may say twice that a call has failed."""
+        if self.replies[place] is None:
+            self.replies[place] = reply
+            self._missing -= 1
+            if self._missing == 0:
+                self.done = True
+                self._arrived()
+
+    def given_up(self, store: str) -> list[Any]:
+        """What is known when nobody waits any longer."""
+        late = "the server did not answer in time"
+        return [
+            unanswered(ask, store, late) if reply is None else reply
+            for ask, reply in zip(self.asks, self.replies, strict=True)
+        ]
+
+
+class _Slot:
+    """Where kazoo puts one answer: it has the two methods of kazoo's own results."""
+
+    __slots__ = ("_batch", "_place", "_transport")
+
+    def __init__(self, transport: Transport, batch: Batch, place: int) -> None:
+        self._transport, self._batch, self._place = transport, batch, place
+
+    def set(self, value: Any) -> None:
+        self._batch.settle(self._place, Answer(unpacked(value), self._transport.session))
+
+    def set_exception(self, error: BaseException) -> None:
+        transport, ask = self._transport, self._batch.asks[self._place]
+        reply: Any = judged(ask, error, transport.label)
+        if not isinstance(reply, StoreError):
+            reply = Answer(reply, transport.session)
+        self._batch.settle(self._place, reply)
+
+
+class Transport:
+    """A way to the servers, shared by all of a client.  Its methods never block."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.label, self._settings = settings.label, settings
+        self._mutex = threading.Lock()
+        self._client: Any = None
+        #: Seconds that the servers keep a silent session.
+        self.session_timeout = settings.session_timeout
+        self.closed = False
+        #: Who waits for the connection, and for what becomes of which nodes.
+        self._places: dict[Any, set[Place]] = {}
+        self._topics: dict[str, set[Any]] = {}
+        self._watcher = self._fired  # one object, so that kazoo keeps it once for each path
+        self._observer: Callable[[bool], None] = lambda doubtful: None
+
+    # --- asking -------------------------------------------------------------------------
+
+    @property
+    def connected(self) -> bool:
+        return self._client is not None and bool(self._client.connected)
+
+    @property
+    def session(self) -> int:
+        """The session that an answer of this moment belongs to; 0 without one."""
+        return 0 if self._client is None else self._client._session_id or 0
+
+    def ask(self, batch: Batch) -> None:
+        """Send questions, one behind the other."""
+        client = self._client
+        for place, ask in enumerate(batch.asks):
+            topic = getattr(ask, "topic", None)
+            if topic is not None:
+                self._topics.setdefault(ask.path, set()).add(topic)
+            request = packed(ask, self._settings.acl, self._watcher)
+            client._call(request, _Slot(self, batch, place))
+
+    def unreachable(self) -> StoreUnavailable:
+        """What to say when there is no connection in time."""
+        if self.closed:
+            return closed(self.label)
+        return StoreUnavailable(
+            f"{self.label} cannot be reached: is it running, and is that its address?", self.label
+        )
+
+    # --- waking -------------------------------------------------------------------------
+
+    def listen(self, topic: Any, place: Place) -> None:
+        with self._mutex:
+            self._places.setdefault(topic, set()).add(place)
+
+    def leave(self, topic: Any, place: Place) -> None:
+        with self._mutex:
+            places = self._places.get(topic, set())
+            places.discard(place)
+            if not places:
+                self._places.pop(topic, None)
+
+    def observe(self, observer: Callable[[bool], None]) -> None:
+        """Tell when the connection goes (True), and when it or a hold of ours may have changed."""
+        self._observer = observer
+
+    def _fired(self, event: Any) -> None:
+        """Something became of a node; without a path it is the connection that went."""
+        if event.path is None:
+            return  # the listener has said so
+        topics = self._topics.pop(event.path, set())
+        for topic in topics:
+            self._wake(topic)
+
+    def _wake(self, topic: Any) -> None:
+        if isinstance(topic, Node):
+            topic.watched = False
+            self._observer(False)
+            return
+        with self._mutex:
+            places = list(self._places.get(topic, ()))
+        for place in places:
+            place.wake()
+
+    def _wake_all(self) -> None:
+        with self._mutex:
+            places = [place for each in self._places.values() for place in each]
+        for place in places:
+            place.wake()
+
+    def _changed(self, state: str) -> None:
+        """Called in kazoo's loop: it must be quick, and must not ask anything."""
+        if state != KazooState.CONNECTED:
+            self._forget_watches()
+        if not self.closed:
+            self._observer(state != KazooState.CONNECTED)
+        self._wake_all()
+
+    def _forget_watches(self) -> None:
+        """Kazoo has forgotten them as well: whoever wants to know must ask again."""
+        topics, self._topics = self._topics, {}
+        for each in topics.values():
+            for topic in each:
+                if isinstance(topic, Node):
+                    topic.watched = False
+
+    # --- life ---------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to connect, unless that was done; it goes on by itself."""
+        with self._mutex:
+            if self._client is None and not self.closed:
+                self._client = self._open()
+
+    def _open(self) -> Any:
+        handler = SequentialThreadingHandler()
+        retry = KazooRetry(
+            max_tries=-1,
+            delay=FIRST_PAUSE,
+            max_delay=LONGEST_PAUSE,
+            sleep_func=handler.sleep_func,
+        )
+        client = KazooClient(
+            handler=handler, connection_retry=retry, **client_options(self._settings)
+        )
+        self._measure(client._connection)
+        client.add_listener(self._changed)
+        client.start_async()
+        return client
+
+    def _measure(self, connection: Any) -> None:
+        """Note what the server says of our session's length: kazoo keeps it to itself."""
+        invoke = connection._invoke
+
+        def noting(timeout: float, request: Any, xid: Any = None) -> Any:
+            result = invoke(timeout, request, xid)
+            if isinstance(request, Connect) and result[0].time_out > 0:
+                self.session_timeout = result[0].time_out / 1000
+            return result
+
+        connection._invoke = noting
+
+    def after_fork(self) -> None:
+        """The threads are the parent's, and so is the session: begin anew at the next call."""
+        client, self._client = self._client, None
+        self._mutex = threading.Lock()
+        self._places, self._topics = {}, {}
+        if client is not None:
+            atexit.unregister(client.handler.stop)
+
+    def part(self) -> Parting | None:
+        """End the session, and everything in it; the next question would begin another."""
+        with self._mutex:
+            client, self._client = self._client, None
+        self._wake_all()
+        return None if client is None else Parting(client, self._changed)
+
+
+class Parting:
+    """A client that has said farewell."""
+
+    def __init__(self, client: Any, listener: Callable[[str], None]) -> None:
+        self._client = client
+        client.remove_listener(listener)
+        client._stopped.set()
+        client._queue.append((CloseInstance, None))
+        client._connection._write_sock.send(b"\0")
+        #: Set when the server has heard us, or cannot.
+        self.heard: threading.Event = client._connection.connection_stopped
+
+    def clear_away(self) -> None:
+        """Let go of sockets and threads."""
+        self._client.handler.stop()
+        if self.heard.is_set():
+            self._client.close()
