@@ -9,7 +9,7 @@ operation.  Ours must do the same wherever the two mean the same.  They differ o
 - A refused owner is told when the first lease ends, not the last: readers leave one by one.
 - A writer that asks again has the lease it asks for, and not the sum of both (D15), and reads
   that end leave it alone (D13a): see `LEFT`.
-- A writer that reads on says `1` (D10).
+- A writer that reads on says `1` and `0` (D9, D10).
 - Whoever holds nothing says nothing when it releases.
 - A hash without a mode belongs to somebody else, who is not overwritten (section 14).
 
@@ -53,6 +53,9 @@ LEFT = {
     (WRITER, 10): {hold(A): 29_900},  # the lease of the writer that reads on
     (WRITER, 11): {hold(A): 29_900},
 }
+
+#: What Java is told when a writer of ours reads on: those that sleep, and one that is about to.
+BOTH = [[CHANNEL, "1"], [CHANNEL, "0"]]
 
 #: What ends before a step because time passes.
 ENDS = {(EXPIRED, 2): hold(A)}
@@ -129,7 +132,7 @@ def ours(step: dict[str, Any], before: dict[str, Any]) -> dict[str, Any] | None:
     held = Holds.of(before, step["params"]["owner"])
     holds = Holds.of(step["state"], step["params"]["owner"])
     if held.writes and not holds.writes and holds.reads:
-        return {**step, "op": "rw.downgrade", "published": [[CHANNEL, "1"]]}  # D10
+        return {**step, "op": "rw.downgrade", "published": BOTH}  # D9, D10
     if any(held) and any(holds):
         return None
     return step if any(held) or any(holds) or step["reply"] else {**step, "published": []}

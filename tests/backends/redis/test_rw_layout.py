@@ -83,7 +83,7 @@ def test_hold_keys_and_channel_are_named_as_redisson_names_them(
         published = [seen.words for seen in monitor.commands() if seen.verb == "PUBLISH"]
 
     assert channel(name) == topic
-    assert [words[-1] for words in published] == ["1", "0"]
+    assert [words[-1] for words in published] == ["1", "0", "0"]
     assert {" ".join(words[1:-1]) for words in published} == {escaped(topic)}
     assert litter(desk.peek) == set()
 

@@ -40,7 +40,7 @@ class RedisLocks:
     kind: str
     #: What the names of its scripts start with.
     layout: str
-    reentrant, shared, mortal = True, False, True
+    reentrant, shared, mortal, trips = True, False, True, 1
 
     def __init__(self, label: str) -> None:
         self.label, self.mark = label, MARKS[self.kind]

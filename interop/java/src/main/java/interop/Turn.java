@@ -21,6 +21,7 @@ interface Turn {
             case "leased_semaphore" -> new Leased(client.getPermitExpirableSemaphore(name));
             case "multi" -> new Several(
                 several(client, name, "c", "b", "a"), several(client, name, "a", "b", "c"));
+            case "read", "write" -> new Doubtful(Locks.single(client, kind, name));
             default -> new Alone(Locks.single(client, kind, name));
         };
     }
@@ -33,6 +34,27 @@ interface Turn {
     record Alone(RLock lock) implements Turn {
         public void take() {
             lock.lock();
+        }
+
+        public void give() {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Asks again every now and then.  When a writer of Redisson leaves, it wakes the threads that
+     * sleep at that moment and no other: one that has its refusal in hand, and is about to sleep,
+     * hears nothing and sleeps for the whole lease that it was told of, though the lock is free.
+     * The pause is long: whoever only came in by asking again would have next to no share.
+     */
+    record Doubtful(RLock lock) implements Turn {
+        private static final long PAUSE_MS = 5_000;
+
+        public void take() throws InterruptedException {
+            boolean held = false;
+            while (!held) {
+                held = lock.tryLock(PAUSE_MS, -1, MILLISECONDS);
+            }
         }
 
         public void give() {
