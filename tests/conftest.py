@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import pytest
 import redis
 
+from interlock.testing.frames import ZkProxy
 from interlock.testing.servers import RedisServer
+from interlock.testing.zookeepers import ZooKeeperServer
+
+_numbers = itertools.count(1)
 
 
 @pytest.fixture(scope="session")
@@ -30,3 +35,29 @@ def own_redis() -> Iterator[RedisServer]:
     """A redis-server that a test may kill, pause or misconfigure."""
     with RedisServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def zookeeper() -> Iterator[ZooKeeperServer]:
+    """One ZooKeeper for every test that does not hurt it."""
+    with ZooKeeperServer() as server:
+        yield server
+
+
+@pytest.fixture
+def zk_path() -> str:
+    """A path on the shared ZooKeeper where nothing is yet, not even itself."""
+    return f"/t{next(_numbers)}"
+
+
+@pytest.fixture
+def zk_url(zookeeper: ZooKeeperServer, zk_path: str) -> str:
+    """The URL of that path."""
+    return zookeeper.url(zk_path)
+
+
+@pytest.fixture
+def zk_proxy(zookeeper: ZooKeeperServer) -> Iterator[ZkProxy]:
+    """A proxy before the shared ZooKeeper: `zk_proxy.url(zk_path)` is `zk_url` through it."""
+    with ZkProxy(zookeeper.port) as proxy:
+        yield proxy

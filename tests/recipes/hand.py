@@ -30,6 +30,10 @@ class Paper:
     """A store on paper: its answers are whatever the test sends."""
 
     kind, mark, reentrant, shared = "lock", "1", True, False
+    mortal, trips = True, 1
+
+    def trusted(self, lease: float) -> float:
+        return lease
 
     def waiting(self, timeout: float) -> Paper:
         return self

@@ -15,8 +15,8 @@ class Watch:
 
     def __init__(self) -> None:
         self.requests: list[Call] = []
-        #: How often it went to the store, whatever it asked on the way.
-        self.trips = 0
+        #: What it asked each time that it went to the store.
+        self.journeys: list[tuple[Call, ...]] = []
         #: While this is set, nothing that the client asks reaches the store.
         self.cut = False
         #: How often it tried in vain.
@@ -30,19 +30,24 @@ class Watch:
         if self.cut:
             self.refused += 1
             raise StoreUnavailable("cut off by the claim")
-        self.trips += 1
+        self.journeys.append(requests)
         self.requests += requests
 
-    def loses(self, request: Call) -> bool:
-        """Whether the answer to a request is to be lost; each is lost once."""
-        lost = request.keys[:1] and request.keys[0] in self.losing
-        if lost:
-            self.losing.remove(request.keys[0])
-        return bool(lost)
+    def loses(self, *requests: Call) -> bool:
+        """Whether the answers to these requests are to be lost; each time they are lost once."""
+        names = [name for request in requests for name in request.keys[:1] if name in self.losing]
+        if names:
+            self.losing.remove(names[0])
+        return bool(names)
+
+    @property
+    def trips(self) -> int:
+        """How often it went to the store, whatever it asked on the way."""
+        return len(self.journeys)
 
     def about(self, name: str) -> int:
-        """How many requests were about one lock alone."""
-        return sum(1 for request in self.requests if request.keys[:1] == (name,))
+        """How often it went to the store because of one lock alone."""
+        return sum(all(each.keys[:1] == (name,) for each in trip) for trip in self.journeys)
 
 
 class WatchedLink:
@@ -60,7 +65,10 @@ class WatchedLink:
 
     def together(self, requests: tuple[Call, ...]) -> Any:
         self._watch.note(*requests)
-        return self._link.together(requests)
+        answers = self._link.together(requests)
+        if not self._watch.loses(*requests):
+            return answers
+        return _all_lost(answers) if inspect.isawaitable(answers) else _dropped(answers)
 
     def listen(self, topics: tuple[Any, ...]) -> Any:
         if not self._watch.deaf:
@@ -79,6 +87,14 @@ async def _lost(answer: Any) -> Any:
 
 def _drop() -> Any:
     raise OutcomeUnknown("the claim has lost the answer")
+
+
+async def _all_lost(answers: Any) -> Any:
+    return _dropped(await answers)
+
+
+def _dropped(answers: Any) -> Any:
+    return [OutcomeUnknown("the claim has lost the answer") for _ in answers]
 
 
 async def _awaited(value: Any) -> Any:

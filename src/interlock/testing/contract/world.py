@@ -92,10 +92,15 @@ class World:
 
     # --- what can be seen -----------------------------------------------------------------
 
-    def store_of(self, client: Any) -> LockStore:
-        """What keeps things of this kind; several locks are locks."""
-        kind = "lock" if self.kind in SEVERAL else primitive_of(self.kind)
-        return looking.store_of(client.backend, kind)
+    def store_of(self, client: Any, kind: str = "") -> LockStore:
+        """What keeps things of a kind; several locks are locks."""
+        kind = kind or self.kind
+        kept = "lock" if kind in SEVERAL else primitive_of(kind)
+        return looking.store_of(client.backend, kept)
+
+    def called(self, kind: str = "") -> str:
+        """What the store calls things of a kind: there every lock may be a fair one."""
+        return self.store_of(self.onlooker(), kind).kind
 
     def watch(self, of: Any) -> Watch:
         """The traffic of a client, or of the client of a lock."""

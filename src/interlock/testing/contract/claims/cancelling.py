@@ -156,6 +156,9 @@ async def test_a_failing_sibling_in_a_group_releases_the_lock(world: World) -> N
 @only(faces=(ASYNCIO,), kinds=PLAIN)
 async def test_a_thousand_tasks_share_a_lock(world: World) -> None:
     lock, counter = _lock(world), [0]
+    async with lock:
+        pass  # the first time may cost more
+    asked = world.watch(lock).about(lock.name)
 
     async def count() -> None:
         async with lock:
@@ -167,8 +170,8 @@ async def test_a_thousand_tasks_share_a_lock(world: World) -> None:
         await asyncio.gather(*(count() for _ in range(1000)))
 
     assert counter == [1000]
-    # Only the head of the local line asks: one request to take it, one to give it back.
-    assert world.watch(lock).about(lock.name) == 2000
+    # Only the head of the local line asks: once to take it, once to give it back.
+    assert world.watch(lock).about(lock.name) == asked + 2000
     assert world.standing(lock) is None
 
 

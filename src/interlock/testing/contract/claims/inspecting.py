@@ -10,7 +10,7 @@ import pytest
 
 from ....errors import LockLost, StoreMisconfigured
 from ....model import LockInfo
-from ..subjects import KINDS, PERMITS, PLAIN, WHOLE, primitive_of
+from ..subjects import KINDS, PERMITS, PLAIN, WHOLE
 from ..terms import only
 from ..world import World
 
@@ -67,7 +67,7 @@ async def test_an_onlooker_sees_kind_holder_and_lease(world: World) -> None:
 
     info = await introduced(world)
 
-    assert (info.name, info.kind) == ("claim", primitive_of(world.kind))
+    assert (info.name, info.kind) == ("claim", world.called())
     (holder,) = info.holders
     assert holder.owner == hold.owner
     assert (holder.host, holder.pid) == here()
@@ -175,7 +175,7 @@ async def test_an_onlooker_finds_names_by_a_pattern(world: World) -> None:
     assert list(await found(world, "orders:[2-9]")) == ["orders:2"]
     assert await found(world, "nothing") == {}
     (info,) = (await found(world, "stock:?")).values()
-    assert (info.kind, len(info.holders)) == (primitive_of(world.kind), 1)
+    assert (info.kind, len(info.holders)) == (world.called(), 1)
 
 
 @only(kinds=PLAIN)
@@ -188,7 +188,7 @@ async def test_an_onlooker_finds_everything_that_is_in_use(world: World) -> None
 
     kinds = {name: info.kind for name, info in (await found(world)).items()}
 
-    taken = {f"a {kind}": primitive_of(kind) for kind in KINDS}
+    taken = {f"a {kind}": world.called(kind) for kind in KINDS}
     assert kinds == {**taken, "a read": "rwlock", "a latch": "latch"}
 
 
@@ -313,5 +313,5 @@ async def test_an_onlooker_of_the_wrong_kind_is_told_so(world: World) -> None:
     await world.held()
     other: Any = world.client().semaphore("claim")
 
-    with pytest.raises(StoreMisconfigured, match=primitive_of(world.kind)):
+    with pytest.raises(StoreMisconfigured, match=world.called()):
         await world.actor().do(other.available)

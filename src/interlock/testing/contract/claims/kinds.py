@@ -54,7 +54,7 @@ def mistakes(client: Any, kind: str) -> Iterator[partial[Any]]:
 
 def mistaken(world: World) -> list[str]:
     """The other kinds."""
-    return [kind for kind in OTHERS if primitive_of(kind) != primitive_of(world.kind)]
+    return [kind for kind in OTHERS if world.called(kind) != world.called()]
 
 
 def facts(info: LockInfo | None) -> Any:
@@ -73,7 +73,7 @@ async def test_a_name_in_use_as_another_kind_is_refused_and_not_touched(world: W
         for mistake in mistakes(client, kind):
             with pytest.raises(StoreMisconfigured, match="claim") as refused:
                 await bob.do(mistake)
-            for named in (primitive_of(world.kind), primitive_of(kind)):
+            for named in (world.called(), world.called(kind)):
                 assert f"a {named}" in str(refused.value)
 
     assert facts(await world.look()) == before
