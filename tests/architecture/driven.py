@@ -30,6 +30,7 @@ class Makers:
     def __init__(self, every: Sequence[Module]) -> None:
         self.functions: set[str] = set()
         self.methods: set[str] = set()
+        self.modules = {module.name for module in every}
         self.aliases = {
             ast.unparse(node.target)
             for module in every
@@ -108,11 +109,23 @@ class Reading:
         if not isinstance(node.func, ast.Attribute):
             return False
         receiver = ast.unparse(node.func.value)
+        if (function := self._function(receiver, node.func.attr)) is not None:
+            return function
         if receiver == "self":
             members = self._makers.members(self._enclosing(node, ast.ClassDef))
             if node.func.attr in members:
                 return members[node.func.attr]
         return node.func.attr in self._makers.methods and IMMEDIATE.search(receiver) is None
+
+    def _function(self, receiver: str, name: str) -> bool | None:
+        """Whether a function of another module makes steps; None when it is no module."""
+        homes = [dotted for dotted in self._module.imports if dotted.endswith(f".{receiver}")]
+        homes = [dotted for dotted in homes if dotted in self._makers.modules]
+        return (
+            None
+            if not homes
+            else any(f"{home}.{name}" in self._makers.functions for home in homes)
+        )
 
     def _driven(self, node: ast.expr) -> bool:
         parent = self._parents[node]

@@ -1,0 +1,1 @@
+"""Curator, the peer on ZooKeeper."""
