@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 #: Everything in here talks to a server.
-_SERVED = (Path(__file__).parent / "backends" / "redis",)
+_SERVED = tuple(Path(__file__).parent / "backends" / server for server in ("redis", "zookeeper"))
+
+#: What the names of parameters and fixtures begin with that stand for a server.
+_SERVERS = ("redis", "own_redis", "zk_", "zookeeper")
 
 #: Claims that must see leases kept, or run out, or somebody wait, take their time.
 _PATIENT = tuple(
@@ -34,12 +37,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def needs_server(item: pytest.Item) -> bool:
-    """Whether a test asks for Redis: by its folder, by a parameter or by a fixture."""
+    """Whether a test asks for a server: by its folder, by a parameter or by a fixture."""
     if any(folder in item.path.parents for folder in _SERVED):
         return True
-    if any(str(parameter).startswith("redis") for parameter in _parameters(item).values()):
-        return True
-    return any("redis" in fixture for fixture in getattr(item, "fixturenames", ()))
+    asked = (*map(str, _parameters(item).values()), *getattr(item, "fixturenames", ()))
+    return any(each.startswith(_SERVERS) for each in asked)
 
 
 def is_quick(item: pytest.Item) -> bool:

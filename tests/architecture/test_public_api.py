@@ -35,6 +35,7 @@ INTERNAL = {
         "downgrade_hold",
     ),
     *("confirm_reading", "drop_callback", "undowngraded", "blocked", "seek", "new_owner"),
+    *("doubted", "wanted", "way_changed"),
 }
 
 

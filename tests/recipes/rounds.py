@@ -21,6 +21,13 @@ class Watched(SimHold):
     def __init__(self, *facts: Any) -> None:
         super().__init__(*facts)
         self.fate: list[str] = []
+        self.told: list[str] = []
+
+    def doubted(self) -> None:
+        self.told.append("doubted")
+
+    def wanted(self) -> None:
+        self.told.append("wanted")
 
     def lose(self, cause: str) -> None:
         super().lose(cause)

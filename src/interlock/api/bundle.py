@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any
 
 from ..errors import LockLost, NotHeld, StoreError
 from ..recipes.several import Member, give_all, standing
 from ..steps import Steps
 from .body import Body
 from .hold import BaseHold
-
-#: Called once when too many of the locks are lost, in the keeper's thread or task.
-OnLost: TypeAlias = Callable[[Any], object]
+from .standing import Callback
 
 
 class BaseBundle:
@@ -25,7 +23,7 @@ class BaseBundle:
     ) -> None:
         self._client, self._members, self._need = client, members, need
         self._all, self._stack, self._released = holds, stack, False
-        self._callbacks: list[OnLost] = []
+        self._callbacks: list[Callback] = []
         self._body: Body | None = None
         #: Whether it was taken for a block.
         self.blocked = False
@@ -71,7 +69,7 @@ class BaseBundle:
         if self.lost:
             self._first_gone().ensure()
 
-    def on_lost(self, callback: OnLost) -> None:
+    def on_lost(self, callback: Callback) -> None:
         """Call `callback(hold)` once if too many locks are lost; at once if they already are."""
         self._callbacks.append(callback)
         self._notice(None)

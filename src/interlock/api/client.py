@@ -63,7 +63,8 @@ class Client(Session, Maker[Lock, RwLock, Semaphore, Latch, Several]):
     def locks(self, pattern: str = "*") -> list[LockInfo]:
         """Everything that is in use and whose name matches, as in a shell: `orders:*`.
 
-        Cost: two round trips for each; and on Redis a walk over all keys of the database.
+        Cost: two round trips for each; and on Redis a walk over all keys of the database, on
+        ZooKeeper over all nodes below the chroot.
         """
         return self.run(looking.locks(self.backend, pattern))
 
@@ -76,6 +77,16 @@ class Client(Session, Maker[Lock, RwLock, Semaphore, Latch, Several]):
         Cost: what `inspect` costs, and one round trip for each holder, two of a semaphore.
         """
         return self.run(looking.revoke(self, checked_name(name), reason))
+
+    def ask_back(self, name: str) -> int:
+        """Ask everybody who holds a lock or a read/write lock to give it back; answers how many
+        were asked.
+
+        Nobody is made to: the holders hear of it by `hold.asked` and `hold.on_asked`, Java's by
+        the listener of their `makeRevocable`.  Only ZooKeeper can ask.
+        Cost: two round trips.
+        """
+        return self.run(looking.ask_back(self.backend, checked_name(name)))
 
     def __enter__(self) -> Client:
         return self
@@ -121,7 +132,8 @@ class AsyncClient(
     async def locks(self, pattern: str = "*") -> list[LockInfo]:
         """Everything that is in use and whose name matches, as in a shell: `orders:*`.
 
-        Cost: two round trips for each; and on Redis a walk over all keys of the database.
+        Cost: two round trips for each; and on Redis a walk over all keys of the database, on
+        ZooKeeper over all nodes below the chroot.
         """
         return await self.run(looking.locks(self.backend, pattern))
 
@@ -134,6 +146,16 @@ class AsyncClient(
         Cost: what `inspect` costs, and one round trip for each holder, two of a semaphore.
         """
         return await self.run(looking.revoke(self, checked_name(name), reason))
+
+    async def ask_back(self, name: str) -> int:
+        """Ask everybody who holds a lock or a read/write lock to give it back; answers how many
+        were asked.
+
+        Nobody is made to: the holders hear of it by `hold.asked` and `hold.on_asked`, Java's by
+        the listener of their `makeRevocable`.  Only ZooKeeper can ask.
+        Cost: two round trips.
+        """
+        return await self.run(looking.ask_back(self.backend, checked_name(name)))
 
     async def __aenter__(self) -> AsyncClient:
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+from collections.abc import Set
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from .client import AsyncClient, Client
 log = logging.getLogger("interlock.connect")
 
 _REDIS = ("redis", "rediss", "valkey", "valkeys", "unix")
+_ZOOKEEPER = ("zk", "zks")
 
 
 def connect(url: Any = None, *, observer: Observer | None = None, **options: Any) -> Client:
@@ -46,7 +48,7 @@ def find_backend(url: Any, options: dict[str, Any]) -> Backend:
     scheme = url.partition(":")[0].lower()
     if scheme in _REDIS:
         return _redis(url, options)
-    if scheme == "zk":
+    if scheme in _ZOOKEEPER:
         return _zookeeper(url, options)
     if scheme == "memory":
         return _memory(url, options)
@@ -56,7 +58,7 @@ def find_backend(url: Any, options: dict[str, Any]) -> Backend:
     what = f"{scheme}://" if re.fullmatch(r"[a-z][a-z0-9+]*", scheme) and ":" in url else "that"
     raise Unsupported(
         f"{what} is not a store that Interlock knows; use redis://, rediss://, unix://, "
-        "valkey://, zk://, memory:// or, for a file, sqlite:///path"
+        "valkey://, zk://, zks://, memory:// or, for a file, sqlite:///path"
     )
 
 
@@ -64,8 +66,7 @@ def _redis(url: str, options: dict[str, Any]) -> Backend:
     redis = _import_redis()
     settings = redis.read_url(url)
     _allow(options, {"username", "password", "insecure_tls"})
-    if options.get("insecure_tls"):
-        log.warning("certificates of %s are not verified (insecure_tls)", settings.label)
+    _warn(options, settings.label)
     backend: Backend = redis.RedisBackend(redis.SettingsDoor(replace(settings, **options)))
     return backend
 
@@ -95,7 +96,10 @@ def _zookeeper(url: str, options: dict[str, Any]) -> Backend:
         from ..backends import zookeeper
     except ImportError as missing:
         raise Unsupported("ZooKeeper needs kazoo: pip install 'interlock[zookeeper]'") from missing
-    backend: Backend = zookeeper.ZkBackend(zookeeper.read_url(url))
+    settings = zookeeper.read_url(url)
+    _allow(options, zookeeper.OPTIONS)
+    backend: Backend = zookeeper.ZkBackend(zookeeper.with_options(settings, options))
+    _warn(options, backend.label)
     return backend
 
 
@@ -113,6 +117,11 @@ def _sqlite(url: str, options: dict[str, Any]) -> Backend:
     return SqliteBackend(path_of(url))
 
 
-def _allow(options: dict[str, Any], known: set[str]) -> None:
+def _warn(options: dict[str, Any], label: str) -> None:
+    if options.get("insecure_tls"):
+        log.warning("certificates of %s are not verified (insecure_tls)", label)
+
+
+def _allow(options: dict[str, Any], known: Set[str]) -> None:
     for word in options.keys() - known:
         raise TypeError(f"connect() does not take {word!r} for this store")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 
 from ..drive import now
-from ..errors import StoreMisconfigured
+from ..errors import StoreMisconfigured, Unsupported
 from ..model import LockInfo
+from ..recipes.insist import insist
 from ..recipes.lock import ANSWER
 from ..steps import Steps
 from ..stores import Backend, LockStore
@@ -71,6 +72,19 @@ def revoke(session: BaseSession, name: str, reason: str) -> Steps[LockInfo | Non
     words = f"revoked by {by}" + (f": {reason}" if reason else "")
     yield from _end(session, info, words)
     return info
+
+
+def ask_back(backend: Backend, name: str) -> Steps[int]:
+    """Ask every holder of a name to give it back; answers how many were asked.  Two round trips,
+    if their answers arrive."""
+    ask = getattr(backend.directory, "ask_back", None)
+    if ask is None:
+        raise Unsupported(
+            f"{backend.label} has no way to ask holders to give {name!r} back: ZooKeeper has; "
+            "revoke() ends leases without asking"
+        )
+    asked: int = yield from insist(lambda until: ask(name, until), now)
+    return asked
 
 
 def _end(session: BaseSession, info: LockInfo, words: str) -> Steps[None]:

@@ -198,6 +198,8 @@ class BaseSession(Teller):
             standing = self.rota.drop(hold)
             if not standing and self.rota.closed:
                 raise hold.lost_error(hold.cause or "its client was closed")
+            if hold.cause is not None and not hold.store.mortal:
+                raise hold.lost_error(hold.cause)  # whoever lost it sees to its withdrawal
             if self.link.ordered:
                 # The next in line may ask right behind our release, and will not overtake it.
                 self.lines.leave(hold.key, hold.owner)

@@ -104,6 +104,8 @@ class Rota:
         #: When the keeper means to look again; a hold that is due earlier must wake it.
         #: While it is at work it will look again anyhow; before it works, nobody looks.
         self.looks_at = NEVER
+        #: When something was last said to have changed; what was asked before does not count.
+        self.hurried_at = -NEVER
 
     def add(self, hold: Kept) -> bool:
         """Put a hold on the rota; True when the keeper must be woken for it."""
@@ -151,6 +153,7 @@ class Rota:
     def hurry(self, now: float) -> bool:
         """Something may have changed: every hold that is kept is due; False without any."""
         with self._mutex:
+            self.hurried_at = now
             for group in self._groups.values():
                 for hold in group.holds.values():
                     hold.renew_at = min(hold.renew_at, now) if hold.renew_at != NEVER else NEVER
@@ -290,6 +293,8 @@ def _settled(
         return not rota.drop(hold)
     if answer is True or answer == ASKED:
         hold.renewed(asked)
+        if asked <= rota.hurried_at and hold.renew_at != NEVER:
+            hold.renew_at = asked  # something has changed since then
         if answer == ASKED:
             hold.wanted()
     else:

@@ -11,7 +11,7 @@ from ...api import looking
 from ...api.client import AsyncClient, Client
 from ...drive import now
 from ...events import Event, Lost, Renewed
-from ...model import LockInfo
+from ...model import FOREVER, LockInfo
 from ...stores import Backend, LockStore
 from .actors import Actor, AnyHold, AnyLock, TaskActor, ThreadActor
 from .links import Watch, WatchedBackend
@@ -101,6 +101,14 @@ class World:
     def called(self, kind: str = "") -> str:
         """What the store calls things of a kind: there every lock may be a fair one."""
         return self.store_of(self.onlooker(), kind).kind
+
+    def ends(self, told: float | None, least: float, most: float) -> bool:
+        """Whether an onlooker is told the end of a lease: it lies between the two, or, where
+        holders live as long as their sessions, it is the length of one."""
+        store = self.store_of(self.onlooker())
+        if not store.mortal:
+            return told == store.trusted(FOREVER)
+        return told is not None and least < told <= most
 
     def watch(self, of: Any) -> Watch:
         """The traffic of a client, or of the client of a lock."""

@@ -115,3 +115,19 @@ async def test_many_holds_are_kept_by_one(world: World) -> None:
     bob, other = world.actor(), world.client()
     for name in names[::10]:
         assert await bob.attempt(world.lock(other, name)) is None
+
+
+@only(kinds=PLAIN)
+async def test_silence_is_a_doubt_until_an_answer_comes(world: World) -> None:
+    _, lock, hold = await world.held(lease=1.5)
+    told = world.told
+
+    world.watch(lock).cut = True
+    await world.until(lambda: hold.doubtful)
+    assert not hold.lost
+    assert told(lock.client)[-1] == "Doubted"
+    world.watch(lock).cut = False
+    await world.until(lambda: told(lock.client)[-1] == "Renewed")
+
+    assert not hold.doubtful
+    assert told(lock.client).count("Doubted") == 1  # however often it was asked in vain

@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from ....api import hold as holds
+from ....api import standing
 from ....drive import now
 from ....errors import LockLost
 from ..actors import AnyHold
@@ -96,7 +96,7 @@ async def test_a_hold_is_lost_by_the_clock_whether_or_not_anybody_noticed(world:
     _, _, hold = await world.held(lease=20)
 
     # As if the process had slept: nothing of it has run in the meantime, not even a keeper.
-    with patch.object(holds, "now", lambda: now() + 20):
+    with patch.object(standing, "now", lambda: now() + 20):
         assert hold.lost
         assert hold.expires_in == 0
         with pytest.raises(LockLost, match="clock"):
