@@ -28,6 +28,8 @@ class LockStore(Protocol):
     reentrant: bool
     #: Whether several owners may hold it at the same time.
     shared: bool
+    #: How many round trips it takes to take what is free, or to count a latch down.
+    trips: int
     #: Whether the store ends a lease by itself; otherwise whoever lost it must withdraw.
     mortal: bool
 

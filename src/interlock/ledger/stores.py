@@ -19,7 +19,7 @@ BATCH = 250
 class LedgerLocks:
     """Locks of one kind: see `stores.LockStore`.  Every operation is one round trip."""
 
-    shared, mortal = False, True
+    shared, mortal, trips = False, True, 1
 
     def __init__(self, kind: str, reentrant: bool, label: str, mark: str = "") -> None:
         self.kind, self.reentrant, self.label = kind, reentrant, label

@@ -10,6 +10,7 @@ import pytest
 from interlock.testing.zookeepers import ZooKeeperServer
 
 from ..redis.worlds import WORLDS, World
+from .asked import Connect
 from .bare import bare
 
 
@@ -23,6 +24,14 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 @pytest.fixture
 def peek(zookeeper: ZooKeeperServer, zk_path: str) -> Iterator[Any]:
-    """Plain kazoo below the path of this test, which is not there yet."""
-    with bare(zookeeper.hosts + zk_path) as client:
+    """Plain kazoo below the path of this test, which is empty."""
+    with bare(zookeeper.hosts) as client:
+        client.ensure_path(zk_path)
+        client.chroot = zk_path
         yield client
+
+
+@pytest.fixture
+def connect(world: World, zk_url: str) -> Connect:
+    """Make clients whose keepers look by themselves only after some ten seconds."""
+    return lambda: world.connect(f"{zk_url}?session_timeout=60")

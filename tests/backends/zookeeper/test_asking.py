@@ -1,60 +1,42 @@
-"""Asking for what others hold, in Curator's manner; and taking it, whoever they are."""
+"""Asking for what others hold, in Curator's manner."""
 
 from __future__ import annotations
 
-import queue
-from collections.abc import Callable
-from typing import Any, TypeAlias
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from interlock import Unsupported
+from interlock.backends.zookeeper import locks
 from interlock.backends.zookeeper.locks import REVOKE
+from interlock.backends.zookeeper.nodes import Node
+from interlock.backends.zookeeper.transport import Transport
 from interlock.events import Asked, Event
 from interlock.testing.frames import ZkProxy
 
 from ..redis.watching import eventually
 from ..redis.worlds import World
+from .asked import AT_ONCE, JAVA, Connect, heard_by, looks, said, stranger, taken
 
 pytestmark = pytest.mark.server
 
-JAVA = "_c_a3a30f1f-ae02-4944-b84e-7064953fffa9"
 
-#: Long before a keeper would look by itself; only a busy machine needs so much.
-AT_ONCE = 3.0
+@contextmanager
+def passed_on(fired: threading.Event) -> Iterator[None]:
+    """Tell when the change of a node was heard of, and passed on."""
+    wake = Transport._wake
 
-Connect: TypeAlias = Callable[[], Any]
+    def noting(transport: Transport, topic: Any) -> None:
+        wake(transport, topic)
+        if isinstance(topic, Node):
+            fired.set()
 
-
-@pytest.fixture
-def connect(world: World, zk_url: str) -> Connect:
-    """Make clients whose keepers look by themselves only after twenty seconds."""
-    return lambda: world.connect(f"{zk_url}?session_timeout=60")
-
-
-def taken(world: World, lock: Any) -> Any:
-    return world.do(lock.acquire)
-
-
-def heard_by(world: World, hold: Any) -> queue.SimpleQueue[Any]:
-    """What a callback of this hold is told."""
-    heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    world.do(lambda: hold.on_asked(heard.put))
-    return heard
-
-
-def said(peek: Any, name: str = "k") -> list[bytes]:
-    """What the nodes of a lock say, in the order of their queue."""
-    nodes = sorted(peek.get_children(f"/{name}"), key=lambda node: node[-10:])
-    return [peek.get(f"/{name}/{node}")[0] for node in nodes]
-
-
-def stranger(peek: Any, node: str, name: str = "k") -> str:
-    """A node as somebody else makes it."""
-    path: str = peek.create(
-        f"/{name}/{node}", b"127.0.0.1", ephemeral=True, sequence=True, makepath=True
-    )
-    return path
+    with patch.object(Transport, "_wake", noting):
+        yield
 
 
 # --- asking -----------------------------------------------------------------------------------
@@ -108,24 +90,42 @@ def test_who_begins_to_listen_later_is_told_as_well(world: World, connect: Conne
     assert first.empty()
 
 
+def test_question_that_comes_while_the_keeper_looks_is_heard_at_once(
+    world: World, connect: Connect, peek: Any
+) -> None:
+    hold = taken(world, connect().lock("k"))
+    (node,) = peek.get_children("/k")
+    fired, judged = threading.Event(), locks.judged
+
+    def after_the_question(*seen: Any) -> Any:
+        """The keeper has its answer, and then hears that it is not true any more."""
+        if not fired.is_set():
+            peek.set(f"/k/{node}", REVOKE)
+            assert fired.wait(AT_ONCE)
+        return judged(*seen)
+
+    with patch.object(locks, "judged", after_the_question), passed_on(fired):
+        heard = heard_by(world, hold)
+
+        assert heard.get(timeout=AT_ONCE) is hold
+
+
 def test_observer_is_told_once_however_often_somebody_asks(
-    world: World, connect: Connect, zk_url: str, peek: Any
+    world: World, connect: Connect, zk_url: str
 ) -> None:
     events: list[Event] = []
-    hold = taken(
-        world, world.connect(f"{zk_url}?session_timeout=60", observer=events.append).lock("k")
-    )
+    client, other = world.connect(zk_url, observer=events.append), connect()
+    hold = taken(world, client.lock("k"))
     heard = heard_by(world, hold)
-    other = connect()
 
     for _ in range(3):
-        assert world.do(lambda: other.ask_back("k")) == 1
-    heard.get(timeout=AT_ONCE)
-    world.do(hold.release)
+        with looks(events):
+            assert world.do(lambda: other.ask_back("k")) == 1
 
     assert [event for event in events if isinstance(event, Asked)] == [
         Asked("k", hold.owner, hold.token)
     ]
+    assert heard.get(timeout=AT_ONCE) is hold
     assert heard.empty()
 
 
@@ -189,73 +189,6 @@ def test_who_was_asked_is_counted_even_if_a_message_was_lost(
     assert heard.get(timeout=AT_ONCE).asked
 
 
-# --- other makes ------------------------------------------------------------------------------
-
-
-def test_node_of_ours_says_nothing_so_that_java_can_ask(
-    world: World, connect: Connect, peek: Any
-) -> None:
-    heard = heard_by(world, taken(world, connect().lock("k")))
-    (node,) = peek.get_children("/k")
-    assert peek.get(f"/k/{node}")[0] == b""
-
-    peek.set(f"/k/{node}", b"__REVOKE__")
-
-    assert heard.get(timeout=AT_ONCE).asked
-
-
-def test_anything_else_that_is_written_asks_for_nothing(
-    world: World, connect: Connect, peek: Any
-) -> None:
-    hold = taken(world, connect().lock("k"))
-    heard = heard_by(world, hold)
-    (node,) = peek.get_children("/k")
-
-    peek.set(f"/k/{node}", b"hello")
-    peek.set(f"/k/{node}", b"__REVOKE__ ")
-    eventually(lambda: peek.get(f"/k/{node}")[1].version == 2)
-    assert not hold.asked
-    peek.set(f"/k/{node}", b"__REVOKE__")
-
-    assert heard.get(timeout=AT_ONCE) is hold
-    assert heard.empty()
-
-
-def test_java_is_asked_in_its_own_words(world: World, connect: Connect, peek: Any) -> None:
-    path = stranger(peek, f"{JAVA}-lock-")
-
-    assert world.do(lambda: connect().ask_back("k")) == 1
-
-    assert peek.get(path)[0] == b"__REVOKE__"
-
-
-@pytest.mark.parametrize("node", [f"{JAVA}-lock-", "0f3a9c-lock-", "lock-"])
-def test_whoever_holds_it_can_be_revoked(
-    world: World, connect: Connect, peek: Any, node: str
-) -> None:
-    path = stranger(peek, node)
-    coming = world.start(connect().lock("k").acquire)
-    eventually(lambda: len(peek.get_children("/k")) == 2)
-
-    ended = world.do(lambda: connect().revoke("k", reason="stuck"))
-
-    assert len(ended.holders) == 1
-    assert not peek.exists(path)
-    assert coming.result(AT_ONCE)
-
-
-@pytest.mark.parametrize("node", [f"{JAVA}-__WRIT__", f"{JAVA}-__READ__"])
-def test_whoever_reads_or_writes_can_be_revoked(
-    world: World, connect: Connect, peek: Any, node: str
-) -> None:
-    path = stranger(peek, node)
-
-    ended = world.do(lambda: connect().revoke("k"))
-
-    assert len(ended.holders) == 1
-    assert not peek.exists(path)
-
-
 # --- what cannot be asked for -----------------------------------------------------------------
 
 
@@ -263,7 +196,7 @@ def test_nobody_can_be_asked_for_a_latch(world: World, connect: Connect) -> None
     client = connect()
     world.do(lambda: client.latch("k").set(1))
 
-    with pytest.raises(Unsupported, match="'k' is a latch.*revoke"):
+    with pytest.raises(Unsupported, match=r"'k' is a latch.*revoke"):
         world.do(lambda: client.ask_back("k"))
 
 
@@ -283,8 +216,9 @@ def test_other_stores_name_the_one_that_can(world: World) -> None:
         world.do(lambda: client.ask_back("k"))
 
 
-def test_wrong_names_are_refused_before_anything_is_sent(world: World) -> None:
-    client = world.connect("memory://asking")
-    for name in ("", b"bytes", 7, None):
-        with pytest.raises((ValueError, TypeError), match="name"):
-            world.do(lambda name=name: client.ask_back(name))
+@pytest.mark.parametrize("name", ["", b"bytes", 7, None])
+def test_wrong_names_are_refused_before_anything_is_sent(world: World, name: Any) -> None:
+    client = world.connect("zk://127.0.0.1:1")  # where nobody listens
+
+    with pytest.raises((ValueError, TypeError), match="name"):
+        world.do(lambda: client.ask_back(name))

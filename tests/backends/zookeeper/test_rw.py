@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
@@ -15,8 +14,7 @@ from interlock.backends.zookeeper.rw import front
 from interlock.testing.frames import ZkProxy
 from interlock.testing.zookeepers import ZooKeeperServer, awaited
 
-from ..redis.worlds import WORLDS, World
-from .bare import bare
+from ..redis.worlds import World
 
 pytestmark = pytest.mark.server
 
@@ -24,24 +22,6 @@ pytestmark = pytest.mark.server
 OURS = "_c_[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}-"
 
 JAVAS = "_c_6e3814a1-e847-452b-a982-45baf93a1df2-"
-
-
-@pytest.fixture(params=sorted(WORLDS))
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    """Threads, then tasks; whatever a test connects is closed with it."""
-    world = WORLDS[request.param]()
-    yield world
-    world.close()
-
-
-@pytest.fixture
-def peek(zookeeper: ZooKeeperServer, zk_path: str) -> Iterator[Any]:
-    """A bare client that stands where the test does: Java, as far as anybody can tell."""
-    with bare(zookeeper.hosts) as client:
-        client.ensure_path(zk_path)
-        client.chroot = zk_path
-        client.ensure_path("/cache")
-        yield client
 
 
 def nodes(peek: Any) -> list[str]:
@@ -52,13 +32,23 @@ def nodes(peek: Any) -> list[str]:
 
 def java(peek: Any, mark: str) -> str:
     """A node as Curator makes it."""
-    path: str = peek.create(f"/cache/_c_{uuid4()}-{mark}", b"10.0.0.7", None, True, True)
+    path: str = peek.create(f"/cache/_c_{uuid4()}-{mark}", b"10.0.0.7", None, True, True, True)
     return path
 
 
 def queued(peek: Any, count: int) -> None:
     """Wait until so many stand in the directory."""
     awaited(lambda: len(nodes(peek)) == count, 20, lambda: f"not {count}: {nodes(peek)}")
+
+
+def introduced(peek: Any) -> None:
+    """Wait until a client has said who it is, which it does in its own time."""
+    clients = "/interlock:clients"
+    awaited(
+        lambda: peek.exists(clients) and peek.get_children(clients),
+        20,
+        lambda: "nobody was introduced",
+    )
 
 
 def tries(world: World, side: Any) -> Any:
@@ -85,11 +75,11 @@ def test_node_is_named_and_made_as_curators_is(
 
 @pytest.mark.parametrize("mode", ["read", "write"])
 def test_free_side_costs_one_round_trip(
-    world: World, zk_proxy: ZkProxy, zk_path: str, peek: Any, mode: str
+    zk_proxy: ZkProxy, world: World, zk_path: str, peek: Any, mode: str
 ) -> None:
     side = getattr(world.connect(zk_proxy.url(zk_path)).rwlock("cache"), mode)()
     world.do(world.do(side.acquire).release)
-    awaited(lambda: "createContainer" in zk_proxy.requests, 20, lambda: "nobody was introduced")
+    introduced(peek)
     zk_proxy.delay(up=0.02, down=0.02)
     zk_proxy.mark()
 
@@ -162,7 +152,7 @@ def test_reader_watches_the_nearest_writer_before_it(
 
 def test_stray_child_stops_writers_and_no_reader(world: World, zk_url: str, peek: Any) -> None:
     """As in Java; but Java's writer would wait for ever."""
-    peek.create("/cache/!x")
+    peek.create("/cache/!x", makepath=True)
     cache = world.connect(zk_url).rwlock("cache")
 
     with pytest.raises(StoreError, match="/cache/!x"):

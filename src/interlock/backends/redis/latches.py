@@ -27,7 +27,7 @@ class Latches:
     """
 
     kind, mark = "latch", MARKS["latch"]
-    reentrant, shared = False, True
+    reentrant, shared, mortal, trips = False, True, True, 1
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -37,6 +37,9 @@ class Latches:
 
     def waiting(self, timeout: float) -> Latches:
         return self
+
+    def trusted(self, lease: float) -> float:
+        return lease
 
     def _keys(self, name: str) -> tuple[str, ...]:
         shares, leases, marker, _ = places(name)

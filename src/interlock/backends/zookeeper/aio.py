@@ -12,8 +12,10 @@ from ...errors import StoreError
 from ...steps import Call, Reply, Wakes
 from ...tasks import Sent, TaskWakes, pause_task
 from .blocking import CONNECTION
+from .doors import FAREWELL
 from .settings import Settings
-from .transport import FAREWELL, Batch, Transport
+from .transport import Batch, Transport
+from .wire import awaited
 
 #: Seconds for the farewell of a loop that is closing.
 HASTE = 0.25
@@ -45,7 +47,7 @@ class ZkAsyncLink:
         return reply
 
     def together(self, requests: tuple[Call, ...]) -> Awaitable[list[Reply]]:
-        if self._transport.connected:
+        if self._transport.connected or not any(awaited(each.operation) for each in requests):
             return self._ask(requests)
         return self._connect_and_ask(requests)
 
@@ -58,6 +60,9 @@ class ZkAsyncLink:
             lambda: _from_afar(loop, _settle, sent, batch.replies),
         )
         self._transport.ask(batch)
+        if batch.done:  # nobody awaits anything
+            _settle(sent, batch.replies)
+            return sent
         pause = max(max(request.until for request in requests) - now(), 0.0)
         timer = loop.call_later(min(pause, 3600.0), self._give_up, sent, batch)
         sent.add_done_callback(lambda _: timer.cancel())
@@ -77,7 +82,7 @@ class ZkAsyncLink:
         with await self.listen((CONNECTION,)) as wakes:
             self._transport.start()
             while not self._transport.connected:
-                if now() >= until or self._transport.closed:
+                if now() >= until or self._transport.hopeless:
                     raise self._transport.unreachable()
                 await self.park(wakes, until)
 

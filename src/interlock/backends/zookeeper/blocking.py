@@ -10,8 +10,10 @@ from ...drive import now
 from ...errors import StoreError
 from ...parking import ThreadWakes, pause_thread
 from ...steps import Call, Reply, Wakes
+from .doors import FAREWELL
 from .settings import Settings
-from .transport import FAREWELL, Batch, Transport
+from .transport import Batch, Transport
+from .wire import awaited
 
 CONNECTION = "connection"
 
@@ -34,7 +36,7 @@ class ZkLink:
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
         until = max(request.until for request in requests)
         transport = self._transport
-        if not transport.connected:
+        if not transport.connected and any(awaited(each.operation) for each in requests):
             self._connect(until)
         arrived = threading.Lock()
         arrived.acquire()
@@ -50,7 +52,7 @@ class ZkLink:
         with self.listen((CONNECTION,)) as wakes:
             self._transport.start()
             while not self._transport.connected:
-                if now() >= until or self._transport.closed:
+                if now() >= until or self._transport.hopeless:
                     raise self._transport.unreachable()
                 self.park(wakes, until)
 

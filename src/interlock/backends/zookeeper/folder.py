@@ -42,15 +42,40 @@ class Standing(NamedTuple):
     children: Sequence[str]
     #: Whether the one before us, as we last knew it, is watched since before the list.
     watched: bool = False
+    #: What else was asked in the same burst; nothing when the node was there already.
+    beside: Sequence[Answer] = ()
 
 
 def ask(name: str, asks: Sequence[Ask], until: float) -> Steps[list[Answer]]:
     """Ask several things in one burst.  One round trip; the first failure is raised."""
     replies = yield from together([Call(each, (name,), (), until) for each in asks])
+    replies = _pardoned(asks, replies)
     failures = [reply for reply in replies if isinstance(reply, StoreError)]
     if failures:
         raise _worst(failures, asks, replies)
     return replies
+
+
+def _pardoned(asks: Sequence[Ask], replies: Sequence[Any]) -> list[Any]:
+    """The same, where a directory that we may not make is as good as made if it is there.
+
+    A server looks for the right to make a node before it looks for the node; and it answers
+    neither yes nor no of what is below a directory that is missing.
+    """
+    there = [
+        f"{each.path}/"
+        for each, reply in zip(asks, replies, strict=True)
+        if isinstance(reply, StoreMisconfigured)
+        or (isinstance(reply, Answer) and reply.value is not No.MISSING)
+    ]
+    return [
+        Answer(No.THERE, 0)
+        if isinstance(each, Container)
+        and isinstance(reply, StoreMisconfigured)
+        and sum(path.startswith(f"{each.path}/") for path in there) > 1
+        else reply
+        for each, reply in zip(asks, replies, strict=True)
+    ]
 
 
 def _worst(
@@ -71,56 +96,77 @@ def parents(folder: str) -> list[Ask]:
     return [Container("/" + "/".join(parts[: depth + 1])) for depth in range(len(parts))]
 
 
-def stand(nodes: Nodes, spot: Spot, until: float) -> Steps[Standing]:
-    """Stand in a directory, at the end of its queue.  One round trip, two if it is new."""
+def stand(
+    nodes: Nodes, spot: Spot, until: float, beside: Sequence[Ask] = (), new: Sequence[Ask] = ()
+) -> Steps[Standing]:
+    """Stand in a directory, at the end of its queue.  One round trip, two if it is new.
+
+    `beside` is asked in the same burst, and `new` where the directory has to be made.
+    """
     if nodes.asked(spot.owner, spot.folder):
         found = yield from _found_again(nodes, spot, until)
         if found is not None:
             return found
     nodes.asking(spot.owner, spot.folder)
     create = Create(f"{spot.folder}/{names.prefix_of(spot.owner)}{spot.mark}")
-    asks: list[Ask] = [create, Children(spot.folder)]
+    burst: list[Ask] = [create, Children(spot.folder), *beside]
+    asks = burst
     for _ in range(VANISHED):
-        *_, created, listed = yield from ask(spot.name, asks, until)
+        answers = yield from ask(spot.name, asks, until)
+        created, listed, *others = answers[-len(burst) :]
         if created.value is No.MISSING:
-            asks = [*parents(spot.folder), create, Children(spot.folder)]
+            asks = [*parents(spot.folder), *new, *burst]
             continue
         node = made(created)
         if node is not None and listed.session == node.session and listed.value is not No.MISSING:
             nodes.note(spot.owner, spot.folder, node)
-            return Standing(node, listed.value)
+            return Standing(node, listed.value, beside=others)
         raise unknown(spot)
     raise StoreUnavailable(f"the directory of {spot.name!r} keeps vanishing: {spot.folder}")
 
 
 def _found_again(nodes: Nodes, spot: Spot, until: float) -> Steps[Standing | None]:
-    """Find the node of a create that was not answered; duplicates and the dying go."""
+    """Stand where a create that was not answered has put us, if it has."""
+    living = yield from survivors(spot, 1, until)
+    if not living:
+        return None
+    (keep,) = living
+    (listed,) = yield from ask(spot.name, [Children(spot.folder)], until)
+    if listed.session != keep.session or not _lists(listed, keep):
+        return None
+    nodes.note(spot.owner, spot.folder, keep)
+    return Standing(keep, listed.value)
+
+
+def survivors(spot: Spot, most: int, until: float) -> Steps[list[Node]]:
+    """The nodes of creates that were not answered; those too many, and the dying, go."""
     synced = (Sync(spot.folder), Children(spot.folder))
     _, listed = yield from ask(spot.name, synced, until)
     mine = find(listed.value, spot)
     if not mine:
-        return None
+        return []
     stats = yield from ask(spot.name, [Exists(f"{spot.folder}/{each}") for each in mine], until)
     living = [
         Node(f"{spot.folder}/{each}", stat.value.czxid, stat.session, doubted=True)
         for each, stat in zip(mine, stats, strict=True)
         if stat.value is not No.MISSING and stat.value.ephemeralOwner == stat.session
-    ]
-    keep = living[0] if living else None
-    others = [Delete(f"{spot.folder}/{each}") for each in mine if not keep or each != keep.name]
-    *_, listed = yield from ask(spot.name, [*others, Children(spot.folder)], until)
-    if keep is None or listed.session != keep.session or keep.name not in listed.value:
-        return None
-    nodes.note(spot.owner, spot.folder, keep)
-    return Standing(keep, listed.value)
+    ][:most]
+    kept = [node.name for node in living]
+    others = [Delete(f"{spot.folder}/{each}") for each in mine if each not in kept]
+    if others:
+        yield from ask(spot.name, others, until)
+    return living
+
+
+def _lists(listed: Answer, node: Node) -> bool:
+    return listed.value is not No.MISSING and node.name in listed.value
 
 
 def find(children: Any, spot: Spot) -> list[str]:
     """The nodes of an owner in a directory, the oldest first."""
     if children is No.MISSING:
         return []
-    mine = [each for each in children if names.belongs_to(each, spot.owner)]
-    return sorted(each for each in mine if spot.mark in each)
+    return sorted(each for each in children if names.belongs_to(each, spot.owner))
 
 
 def look_again(spot: Spot, node: Node, until: float, topic: Any) -> Steps[Standing | None]:
@@ -138,8 +184,7 @@ def look_again(spot: Spot, node: Node, until: float, topic: Any) -> Steps[Standi
             raise
         node.before = None  # it may be listed, but not be read
         return (yield from look_again(spot, node, until, topic))
-    gone = listed.value is No.MISSING or node.name not in listed.value
-    if gone or listed.session != node.session:
+    if listed.session != node.session or not _lists(listed, node):
         return None
     watched = bool(first) and first[0].value is not No.MISSING
     return Standing(node, listed.value, watched)
@@ -148,14 +193,15 @@ def look_again(spot: Spot, node: Node, until: float, topic: Any) -> Steps[Standi
 def watch(spot: Spot, before: str, until: float, topic: Any) -> Steps[bool]:
     """Hear what becomes of whoever is before us; False when it has gone.  One round trip.
 
-    Reading leaves no watch behind on a node that has gone; where the ACL forbids to read, a
-    look at its existence serves as well.
+    Reading leaves no watch behind on a node that has gone.  Of a node that we may not read no
+    server tells us anything; but its directory will change when it goes.
     """
     path = f"{spot.folder}/{before}"
     try:
         (answer,) = yield from ask(spot.name, [Get(path, topic)], until)
     except StoreMisconfigured:
-        (answer,) = yield from ask(spot.name, [Exists(path, topic)], until)
+        (listed,) = yield from ask(spot.name, [Children(spot.folder, topic)], until)
+        return listed.value is not No.MISSING and before in listed.value
     return answer.value is not No.MISSING
 
 

@@ -9,7 +9,6 @@ use, so whoever finds them has to look whether there is anything inside.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ...errors import StoreError
 from ...ledger import OTHER_KIND, refusal
@@ -23,6 +22,7 @@ from .wire import Children, No
 LOCKS, LEASES, COUNT, LEASED, LATCH = "locks", "leases", "count", "leased", "latch"
 
 _CERTAIN = {COUNT: "semaphore", LEASED: "leased_semaphore", LATCH: "latch"}
+PERMITS = ("mutex", "semaphore", "leased_semaphore")
 _KINDS = {mark: kind for kind, mark in MARKS.items()}
 
 
@@ -40,17 +40,20 @@ def use_of_permits(nodes: Sequence[str]) -> str | None:
     return kinds[0] if kinds else "semaphore" if nodes else None
 
 
-def in_use_as(ground: Ground, name: str, children: Sequence[str], until: float) -> Steps[Any]:
+def in_use_as(
+    ground: Ground, name: str, children: Sequence[str], until: float
+) -> Steps[str | None]:
     """The kind of a name; None when it is free.  One round trip where there are permits."""
-    if (use := use_of(children)) is not None:
-        return use
     inside = [each for each in (LEASES, LOCKS) if each in children]
-    if not inside:
-        return None
+    if not inside or any(child in children for child in _CERTAIN):
+        return use_of(children)
     path = ground.path_of(name)
     answers = yield from ask(name, [Children(f"{path}/{each}") for each in inside], until)
     listed = [answer.value for answer in answers if answer.value is not No.MISSING]
-    return use_of_permits([node for nodes in listed for node in nodes])
+    nodes = [node for part in listed for node in part if names.is_node(node)]
+    # Whoever asks may stand among the children already, beside those who have permits.
+    use = use_of_permits(nodes)
+    return use if use in PERMITS else use_of(children)
 
 
 def check(
@@ -58,7 +61,7 @@ def check(
 ) -> Steps[None]:
     """Raise where a name is in use as something else.  Mostly no round trip."""
     use = yield from in_use_as(ground, name, children, until)
-    if use not in (None, kind):
+    if use is not None and use != kind:
         raise in_use(name, use, kind, ground.label)
 
 

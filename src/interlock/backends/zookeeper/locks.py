@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -15,13 +15,16 @@ from .ground import Ground
 from .kinds import check
 from .nodes import Node
 from .sight import looked
-from .wire import Ask, Get, No, Sync
+from .wire import Answer, Ask, Get, No, Sync
 
 #: What another client writes into a node to ask its holder for it: Curator's word.
 REVOKE = b"__REVOKE__"
 
 #: How often the one before us may have gone when we begin to watch it.
 SCANS = 8
+
+#: How many nodes a renewal begins to watch, at most: the others can wait for the next.
+LOOKS = 500
 
 SESSION = "its session with the servers has ended"
 
@@ -33,16 +36,17 @@ class ZkLocks:
     round trip more, and each wake one.
     """
 
-    kind, reentrant, shared = "lock", True, False
+    kind, reentrant, shared, trips = "lock", True, False, 1
     #: A node stays as long as its session, whatever the lease: the keeper must remove it.
     mortal = False
     #: Whether a refused owner keeps its place.
     stays = False
-    #: How the names of its nodes go on after the UUID.
+    #: How the names of its nodes go on after the UUID; and where they are cut to be sorted.
     node = names.LOCK
+    cuts: Sequence[str] = queue.MUTEX
 
-    def __init__(self, ground: Ground) -> None:
-        self.ground, self.label, self.mark = ground, ground.label, MARKS[self.kind]
+    def __init__(self, ground: Ground, mark: str = "") -> None:
+        self.ground, self.label, self.mark = ground, ground.label, MARKS[mark or self.kind]
         self._nodes = ground.nodes
         self._patient = copy(self)
         self._patient.stays = True
@@ -63,21 +67,28 @@ class ZkLocks:
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
         spot, topic = self._spot(name, owner), (name, owner) if waits else None
+        standing, before = yield from self._line_up(spot, until, topic)
+        if before is None:
+            return standing.node.token
+        return (yield from self._refused(spot, standing, waits, until))
+
+    def _line_up(self, spot: Spot, until: float, topic: Any) -> Steps[tuple[Standing, str | None]]:
+        """Where we stand, and who is before us; who waits hears what becomes of that one."""
         standing = yield from self._stand(spot, until, topic)
         for _ in range(SCANS):
-            yield from check(self.ground, name, standing.children, self.kind, until)
+            yield from self._check(spot, standing, until)
             before = self._before(spot, standing)
-            if before is None:
-                return standing.node.token
-            if not waits:
-                break
-            if standing.watched and before == standing.node.before:
+            if before is None or (standing.watched and before == standing.node.before):
                 break
             standing.node.before = before
-            if (yield from watch(spot, before, until, topic)):
+            if topic is None or (yield from watch(spot, before, until, topic)):
                 break
             standing = yield from self._stand(spot, until, topic)
-        return (yield from self._refused(spot, standing, waits, until))
+        return standing, before
+
+    def _check(self, spot: Spot, standing: Standing, until: float) -> Steps[None]:
+        """Raise where the name is in use as something else."""
+        return check(self.ground, spot.name, standing.children, self.kind, until)
 
     def _stand(self, spot: Spot, until: float, topic: Any) -> Steps[Standing]:
         """Where we stand now; at the end of the queue if we stood nowhere, or not any more."""
@@ -87,17 +98,25 @@ class ZkLocks:
             if standing is not None:
                 return standing
             yield from tombs.check(self.ground, spot.name, spot.owner, self.kind, until)
-        return (yield from stand(self._nodes, spot, until))
+        return (yield from self._arrive(spot, until))
+
+    def _arrive(self, spot: Spot, until: float) -> Steps[Standing]:
+        """Stand at the end of the queue."""
+        return stand(self._nodes, spot, until)
 
     def _before(self, spot: Spot, standing: Standing) -> str | None:
         """Who is before us, unless that is nobody who will ever leave."""
-        before = queue.before_alone(standing.children, standing.node.name)
-        if before is not None and queue.stray(before, queue.MUTEX):
+        before = self._nearest(standing.children, standing.node.name)
+        if before is not None and queue.stray(before, self.cuts):
             raise queue.astray(spot.name, spot.folder, before, self.label)
         return before
 
+    def _nearest(self, children: Sequence[str], mine: str) -> str | None:
+        """The last one of those for whom we have to wait."""
+        return queue.before_alone(children, mine)
+
     def _refused(self, spot: Spot, standing: Standing, waits: bool, until: float) -> Steps[Busy]:
-        holder = names.owner_of(queue.ranked(standing.children, queue.MUTEX)[0])
+        holder = names.owner_of(queue.ranked(standing.children, self.cuts)[0])
         placed = waits or self.stays
         if not placed:
             yield from leave(self._nodes, spot, until)
@@ -114,7 +133,9 @@ class ZkLocks:
         return (yield from leave(self._nodes, self._spot(name, owner), until))
 
     def why(self, name: str, owner: str, until: float) -> Steps[str]:
-        return tombs.read(self.ground, name, owner, until)
+        reason, session = yield from tombs.read(self.ground, name, owner, until)
+        node = self._held(name, owner)
+        return reason or (SESSION if node is not None and node.session != session else "")
 
     # --- keeping ------------------------------------------------------------------------
 
@@ -123,13 +144,7 @@ class ZkLocks:
     ) -> Steps[Sequence[bool | str | StoreError]]:
         """One question to the leader for all of them, whose answer proves the session; and one
         for each that is not watched yet, so that what becomes of its node is heard."""
-        nodes = [self._held(name, owner) for name, owner in holds]
-        asks: list[Ask] = [
-            Sync("/"),
-            *(Get(each.path, each) for each in nodes if _unwatched(each)),
-        ]
-        replies = yield from together([Call(each, (), (), until) for each in asks])
-        return judged(nodes, replies[0], replies[1:])
+        return kept([self._held(name, owner) for name, owner in holds], until)
 
     def _held(self, name: str, owner: str) -> Node | None:
         spot = self._spot(name, owner)
@@ -144,25 +159,36 @@ class ZkLocks:
         return ((name, owner),)
 
 
-def _unwatched(node: Node | None) -> bool:
-    return node is not None and not node.watched
+def kept(nodes: Sequence[Node | None], until: float) -> Steps[Sequence[bool | str | StoreError]]:
+    """What became of some nodes.  One round trip."""
+    new = [node for node in nodes if node is not None and not node.watched][:LOOKS]
+    asks: list[Ask] = [Sync("/"), *(Get(node.path, node) for node in new)]
+    seen: dict[Node, Any] = {}
+    for node in new:
+        node.watched = True  # what is heard before the answer has been read counts as well
+    try:
+        synced, *looks = yield from together([Call(each, (), (), until) for each in asks])
+        seen = {} if isinstance(synced, StoreError) else dict(zip(new, looks, strict=True))
+    finally:
+        for node in new:
+            if not isinstance(seen.get(node), Answer):
+                node.watched = False
+    return judged(nodes, synced, seen)
 
 
 def judged(
-    nodes: Sequence[Node | None], synced: Any, seen: Sequence[Any]
+    nodes: Sequence[Node | None], synced: Any, seen: Mapping[Node, Any]
 ) -> list[bool | str | StoreError]:
-    """What became of each hold.  Pure, but for noting which nodes are watched from now on."""
+    """What became of each hold, when the leader was asked and some nodes were looked at."""
     if isinstance(synced, StoreError):
         return [synced] * len(nodes)
-    answers, looks = [], iter(seen)
-    for node in nodes:
-        look = next(looks) if _unwatched(node) else None
-        answers.append(_kept(node, synced.session, look))
-    return answers
+    return [
+        False if node is None else _kept(node, synced.session, seen.get(node)) for node in nodes
+    ]
 
 
-def _kept(node: Node | None, session: int, look: Any) -> bool | str | StoreError:
-    if node is None or node.session != session:
+def _kept(node: Node, session: int, look: Any) -> bool | str | StoreError:
+    if node.session != session:
         return False
     if look is None:
         return True
@@ -170,5 +196,4 @@ def _kept(node: Node | None, session: int, look: Any) -> bool | str | StoreError
         return look
     if look.value is No.MISSING:
         return False
-    node.watched = True
     return ASKED if look.value[0] == REVOKE else True

@@ -28,6 +28,8 @@ _ESCAPED = re.compile("(?:%[0-9A-F]{2})+")
 
 _NODE = re.compile(r"_c_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-(.*)", re.DOTALL)
 _SEQUENCE = re.compile(r"-?\d{10}")
+#: What stands before the number of a node, also where clients put no dash before it.
+_MARKS = ("lock-", "lease-", "__READ__", "__WRIT__")
 _OURS = re.compile(r"[0-9a-f-]{36}:\d+")
 
 
@@ -91,6 +93,13 @@ def owner_of(node: str) -> str:
 def is_ours(node: str) -> bool:
     """Whether a node was made by Interlock: its UUID is of version 8."""
     return node[:3] == "_c_" and node[17:18] == "8" and _NODE.fullmatch(node) is not None
+
+
+def is_node(child: str) -> bool:
+    """Whether a child is somebody who holds or waits, of whatever make, and not a directory."""
+    if _NODE.fullmatch(child) is not None:
+        return True
+    return any(mark in child and is_sequence(key(child, mark)) for mark in _MARKS)
 
 
 def belongs_to(node: str, owner: str) -> bool:

@@ -25,6 +25,8 @@ class Node:
     doubted: bool = False
     #: We shall hear what becomes of it.
     watched: bool = False
+    #: More of the same owner in the same directory: the leases of a weight.
+    beside: tuple[Node, ...] = ()
 
     @property
     def name(self) -> str:
@@ -33,6 +35,10 @@ class Node:
     @property
     def folder(self) -> str:
         return self.path.rpartition("/")[0]
+
+    @property
+    def together(self) -> tuple[Node, ...]:
+        return (*self.beside, self)
 
 
 def made(answer: Answer) -> Node | None:

@@ -59,10 +59,17 @@ def astray(name: str, path: str, node: str, store: str) -> StoreMisconfigured:
 
 
 def use_of(children: Sequence[str]) -> str | None:
-    """As what a directory is in use, by the names of its children; None when nobody can tell."""
-    for node in children:
-        if READ in node or WRITE in node:
-            return "rwlock"
-        if "lock-" in node and (is_ours(node) or is_sequence(key(node, *MUTEX))):
-            return "lock"
+    """As what a directory is in use, by the names of its children; None when nobody can tell.
+
+    Whoever came first decides: the others learn from it, and leave.
+    """
+    uses = {node[-10:]: use for node in children if (use := _use_of(node)) is not None}
+    return uses[min(uses)] if uses else None
+
+
+def _use_of(node: str) -> str | None:
+    if READ in node or WRITE in node:
+        return "rwlock"
+    if "lock-" in node and (is_ours(node) or is_sequence(key(node, *MUTEX))):
+        return "lock"
     return None

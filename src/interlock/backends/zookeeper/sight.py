@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ...model import Holder, LockInfo
 from ...steps import Steps
@@ -15,18 +15,37 @@ from .people import described
 from .wire import Children, Exists, No
 
 
-def looked(ground: Ground, kind: str, name: str, until: float) -> Steps[LockInfo | None]:
+class Front(NamedTuple):
+    """Those in a directory who have what it is about, as what, and how many others wait."""
+
+    nodes: Sequence[str]
+    mode: str
+    waiters: int
+
+
+def first_alone(children: Sequence[str]) -> Front:
+    """The first has it.  Pure."""
+    queued = [each for each in queue.ranked(children, queue.MUTEX) if is_node(each)]
+    return Front(queued[:1], "", len(queued[1:]))
+
+
+def looked(
+    ground: Ground,
+    kind: str,
+    name: str,
+    until: float,
+    front_of: Callable[[Sequence[str]], Front] = first_alone,
+) -> Steps[LockInfo | None]:
     """Who holds a lock, and how many wait; None when nobody does.  Three round trips."""
     path = ground.path_of(name)
     (listed,) = yield from ask(name, [Children(path)], until)
     if listed.value is No.MISSING:
         return None
     yield from check(ground, name, listed.value, kind, until)
-    queued = [each for each in queue.ranked(listed.value, queue.MUTEX) if is_node(each)]
-    if not queued:
+    nodes, mode, waiters = front_of(listed.value)
+    if not nodes:
         return None
-    holders = yield from holding(ground, name, path, queued[:1], "", until)
-    waiters = len(queued) - 1
+    holders = yield from holding(ground, name, path, nodes, mode, until)
     return LockInfo(name, kind, tuple(holders), expires(holders), waiters)
 
 

@@ -24,13 +24,16 @@ def bury(ground: Ground, name: str, owner: str, reason: str, until: float) -> St
     yield from ask(name, [*made, Create(child, flags=EPHEMERAL), Delete(child)], until)
 
 
-def read(ground: Ground, name: str, owner: str, until: float) -> Steps[str]:
-    """The reason for which an owner was revoked, if there is one.  One round trip."""
+def read(ground: Ground, name: str, owner: str, until: float) -> Steps[tuple[str, int]]:
+    """The reason for which an owner was revoked, if there is one; and the session of the
+    answer.  One round trip."""
     (answer,) = yield from ask(name, [Get(f"{ground.revoked}/{uuid_of(owner)}")], until)
-    return "" if answer.value is No.MISSING else answer.value[0].decode("utf-8", "replace")
+    reason = b"" if answer.value is No.MISSING else answer.value[0]
+    return reason.decode("utf-8", "replace"), answer.session
 
 
 def check(ground: Ground, name: str, owner: str, kind: str, until: float) -> Steps[None]:
     """Raise if an owner was revoked before it had what it waits for.  One round trip."""
-    if (yield from read(ground, name, owner, until)):
+    reason, _ = yield from read(ground, name, owner, until)
+    if reason:
         raise refusal(name, kind, BURIED, ground.label)

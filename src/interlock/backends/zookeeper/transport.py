@@ -18,23 +18,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from kazoo.client import KazooClient
-from kazoo.handlers.threading import SequentialThreadingHandler
-from kazoo.protocol.serialization import CloseInstance, Connect
-from kazoo.protocol.states import KazooState
+from kazoo.protocol.states import KazooState, KeeperState
 from kazoo.retry import KazooRetry
 
 from ...errors import StoreError, StoreUnavailable, closed
+from .doors import FAREWELL, Door, Parting
+from .errands import Errands
 from .nodes import Node
+from .pump import Burst, Pump
 from .settings import Settings, client_options
-from .wire import Answer, Ask, judged, packed, unanswered, unpacked
+from .wire import Answer, Ask, awaited, disbelieved, judged, packed, unanswered, unpacked
 
 log = logging.getLogger("interlock.zookeeper")
 
 #: Seconds between attempts to connect, the first and the longest: operators wait for this.
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
-
-#: Seconds for which closing waits for the server's farewell.
-FAREWELL = 1.0
 
 
 class Place(Protocol):
@@ -46,19 +44,18 @@ class Place(Protocol):
 class Batch:
     """Questions asked at once; `arrived` is called in kazoo's loop when all are answered."""
 
-    __slots__ = ("_arrived", "_missing", "asks", "done", "replies")
+    __slots__ = ("_arrived", "asks", "done", "replies")
 
     def __init__(self, asks: Sequence[Ask], arrived: Callable[[], None]) -> None:
         self.asks, self._arrived = asks, arrived
         self.replies: list[Any] = [None] * len(asks)
-        self._missing, self.done = len(asks), False
+        self.done = False
 
     def settle(self, place: int, reply: Any) -> None:
-        """Note an answer; kazoo may say twice that a call has failed."""
+        """Note an answer; kazoo may say twice that a call has failed, and in two threads."""
         if self.replies[place] is None:
             self.replies[place] = reply
-            self._missing -= 1
-            if self._missing == 0:
+            if None not in self.replies and not self.done:
                 self.done = True
                 self._arrived()
 
@@ -99,10 +96,13 @@ class Transport:
         self._client: Any = None
         #: Seconds that the servers keep a silent session.
         self.session_timeout = settings.session_timeout
-        self.closed = False
+        self.closed = self._away = False
+        #: The servers do not believe that we are who we say.
+        self._disbelieved = False
         #: Who waits for the connection, and for what becomes of which nodes.
         self._places: dict[Any, set[Place]] = {}
         self._topics: dict[str, set[Any]] = {}
+        self._errands = Errands(self.label)
         self._watcher = self._fired  # one object, so that kazoo keeps it once for each path
         self._observer: Callable[[bool], None] = lambda doubtful: None
 
@@ -119,19 +119,42 @@ class Transport:
 
     def ask(self, batch: Batch) -> None:
         """Send questions, one behind the other."""
-        client = self._client
+        burst = Burst()
         for place, ask in enumerate(batch.asks):
+            if not awaited(ask):
+                batch.settle(place, Answer(None, self.session))
+                self._errands.add(ask)
+                continue
             topic = getattr(ask, "topic", None)
             if topic is not None:
                 self._topics.setdefault(ask.path, set()).add(topic)
-            request = packed(ask, self._settings.acl, self._watcher)
-            client._call(request, _Slot(self, batch, place))
+            burst.each.append((self._packed(ask), _Slot(self, batch, place)))
+        if self.connected:
+            self._errands.send(lambda ask, heard: burst.each.append((self._packed(ask), heard)))
+        if burst.each:
+            self._client._call(burst, burst)
 
-    def unreachable(self) -> StoreUnavailable:
+    def _send(self, ask: Ask, heard: Any) -> None:
+        self._client._call(self._packed(ask), heard)
+
+    def _packed(self, ask: Ask) -> Any:
+        return packed(ask, self._settings.acl, self._watcher)
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether there is no use in waiting for a connection."""
+        return self.closed or self._refusal() is not None
+
+    def _refusal(self) -> StoreError | None:
+        if self._disbelieved:
+            return disbelieved(self.label)
+        return None if self._client is None else self._client.handler.refusal
+
+    def unreachable(self) -> StoreError:
         """What to say when there is no connection in time."""
         if self.closed:
             return closed(self.label)
-        return StoreUnavailable(
+        return self._refusal() or StoreUnavailable(
             f"{self.label} cannot be reached: is it running, and is that its address?", self.label
         )
 
@@ -177,11 +200,15 @@ class Transport:
             place.wake()
 
     def _changed(self, state: str) -> None:
-        """Called in kazoo's loop: it must be quick, and must not ask anything."""
-        if state != KazooState.CONNECTED:
+        """Called in kazoo's loop: it must be quick, and must not wait for any answer."""
+        if state == KazooState.CONNECTED:
+            self._errands.send(self._send)
+        else:
             self._forget_watches()
-        if not self.closed:
-            self._observer(state != KazooState.CONNECTED)
+            self._disbelieved = _state_of(self._client) == KeeperState.AUTH_FAILED
+        away, self._away = self._away, state != KazooState.CONNECTED
+        if not self.closed and (away or self._away):  # the first connection changes nothing
+            self._observer(self._away)
         self._wake_all()
 
     def _forget_watches(self) -> None:
@@ -197,11 +224,22 @@ class Transport:
     def start(self) -> None:
         """Begin to connect, unless that was done; it goes on by itself."""
         with self._mutex:
+            if self._disbelieved:
+                self._dismiss()
             if self._client is None and not self.closed:
                 self._client = self._open()
+                self._client.start_async()
+
+    def _dismiss(self) -> None:
+        """Kazoo does not try again when it was not believed; we do when we are asked to."""
+        client, self._client, self._disbelieved = self._client, None, False
+        if client is not None:
+            client.handler.stop()
+            client._connection.stop(FAREWELL)
+            client.close()
 
     def _open(self) -> Any:
-        handler = SequentialThreadingHandler()
+        handler = Door(self._settings, self._wake_all)
         retry = KazooRetry(
             max_tries=-1,
             delay=FIRST_PAUSE,
@@ -211,28 +249,18 @@ class Transport:
         client = KazooClient(
             handler=handler, connection_retry=retry, **client_options(self._settings)
         )
-        self._measure(client._connection)
+        client._connection = Pump(client, self._greeted)
         client.add_listener(self._changed)
-        client.start_async()
         return client
 
-    def _measure(self, connection: Any) -> None:
-        """Note what the server says of our session's length: kazoo keeps it to itself."""
-        invoke = connection._invoke
-
-        def noting(timeout: float, request: Any, xid: Any = None) -> Any:
-            result = invoke(timeout, request, xid)
-            if isinstance(request, Connect) and result[0].time_out > 0:
-                self.session_timeout = result[0].time_out / 1000
-            return result
-
-        connection._invoke = noting
+    def _greeted(self, session_ms: int) -> None:
+        self.session_timeout = session_ms / 1000
 
     def after_fork(self) -> None:
         """The threads are the parent's, and so is the session: begin anew at the next call."""
         client, self._client = self._client, None
         self._mutex = threading.Lock()
-        self._places, self._topics = {}, {}
+        self._places, self._topics, self._errands = {}, {}, Errands(self.label)
         if client is not None:
             atexit.unregister(client.handler.stop)
 
@@ -244,20 +272,6 @@ class Transport:
         return None if client is None else Parting(client, self._changed)
 
 
-class Parting:
-    """A client that has said farewell."""
-
-    def __init__(self, client: Any, listener: Callable[[str], None]) -> None:
-        self._client = client
-        client.remove_listener(listener)
-        client._stopped.set()
-        client._queue.append((CloseInstance, None))
-        client._connection._write_sock.send(b"\0")
-        #: Set when the server has heard us, or cannot.
-        self.heard: threading.Event = client._connection.connection_stopped
-
-    def clear_away(self) -> None:
-        """Let go of sockets and threads."""
-        self._client.handler.stop()
-        if self.heard.is_set():
-            self._client.close()
+def _state_of(client: Any) -> Any:
+    """What kazoo says of a connection when it is asked for more than its listeners are told."""
+    return None if client is None else client.client_state

@@ -36,9 +36,11 @@ class Container(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """Take a node away."""
+    """Take a node away; if nobody awaits the answer, it is asked for until there is one."""
 
     path: str
+    version: int = ANY
+    awaited: bool = True
 
 
 class Put(NamedTuple):
@@ -81,6 +83,11 @@ Ask: TypeAlias = Create | Container | Delete | Put | Children | Get | Exists | S
 WRITES = (Create, Container, Delete, Put)
 
 
+def awaited(ask: Ask) -> bool:
+    """Whether anybody wants to know what becomes of it."""
+    return not isinstance(ask, Delete) or ask.awaited
+
+
 class No(Enum):
     """Answers that say no, and are no failures."""
 
@@ -111,7 +118,7 @@ def packed(ask: Ask, acl: Any, watcher: Any) -> Any:
     if isinstance(ask, Children):
         return protocol.GetChildren(path, watcher if ask.topic else None)
     if isinstance(ask, Delete):
-        return protocol.Delete(path, ANY)
+        return protocol.Delete(path, ask.version)
     if isinstance(ask, Get):
         return protocol.GetData(path, watcher if ask.topic else None)
     if isinstance(ask, Exists):
@@ -146,6 +153,10 @@ _CUT = (
 )
 
 
+#: The servers do not believe that we are who we say, or want to know it first.
+_DISBELIEF = (exceptions.AuthFailedError, exceptions.SessionClosedRequireSaslError)
+
+
 def judged(ask: Ask, error: BaseException, store: str) -> No | StoreError:
     """Make sense of an error: it is an answer, or says whether the question was executed."""
     no = _NO.get(type(error))  # type: ignore[arg-type]
@@ -154,16 +165,42 @@ def judged(ask: Ask, error: BaseException, store: str) -> No | StoreError:
     if isinstance(error, _CUT):
         return unanswered(ask, store, "the connection to the server broke")
     if isinstance(error, exceptions.NoAuthError):
-        return StoreMisconfigured(
-            f"the ACL of {ask.path} does not allow this client to {_VERBS[type(ask)]} it: "
-            "Java and Python need the same rights there",
-            store,
-        )
-    if isinstance(error, exceptions.AuthFailedError):
-        return StoreMisconfigured(f"{store} refused our credentials", store, final=True)
+        return _denied(ask, store)
+    if isinstance(error, exceptions.InvalidACLError):
+        return StoreMisconfigured(f"{store} refused the rights that acl= gives", store)
+    if isinstance(error, _DISBELIEF):
+        return disbelieved(store)
     kind = type(error).__name__
     return StoreError(f"{store} refused to {_VERBS[type(ask)]} {ask.path}: {kind} {error}", store)
 
+
+def disbelieved(store: str) -> StoreMisconfigured:
+    """What to say when the servers do not believe that we are who we say."""
+    return StoreMisconfigured(
+        f"{store} refused our credentials: look at the user, the password, auth= and sasl=",
+        store,
+        final=True,
+    )
+
+
+def _denied(ask: Ask, store: str) -> StoreMisconfigured:
+    """To make or to delete a node is a right on its directory."""
+    right, path = _RIGHTS.get(type(ask), "READ"), ask.path
+    if right in ("CREATE", "DELETE"):
+        path = path.rpartition("/")[0] or "/"
+    return StoreMisconfigured(
+        f"the ACL of {path} denies this client the right {right}: connect as somebody who has it, "
+        "as user:password@ in the URL, or change the ACL, for Java and Python alike",
+        store,
+    )
+
+
+_RIGHTS: dict[type[Any], str] = {
+    Create: "CREATE",
+    Container: "CREATE",
+    Delete: "DELETE",
+    Put: "WRITE",
+}
 
 _VERBS: dict[type[Any], str] = {
     Create: "make a node in",

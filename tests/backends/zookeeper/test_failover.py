@@ -1,0 +1,172 @@
+"""Servers die and come back under load: nobody overlaps, tokens rise, waiters survive."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from interlock.events import Lost
+from interlock.testing.ensembles import Ensemble
+from interlock.testing.zookeepers import ZooKeeperServer
+
+from ..redis.worlds import PATIENCE, World
+from .bare import bare
+from .scenes import Ear, Waiter, eventually, owners, queue
+
+pytestmark = [pytest.mark.server, pytest.mark.slow]
+
+WORKERS = 4
+
+
+@pytest.fixture(scope="module")
+def shared_ensemble() -> Iterator[Ensemble]:
+    with Ensemble(3) as ensemble:
+        yield ensemble
+
+
+@pytest.fixture
+def ensemble(shared_ensemble: Ensemble) -> Ensemble:
+    """Three servers, all of them serving."""
+    shared_ensemble.start()
+    return shared_ensemble
+
+
+class Section:
+    """What a lock guards: whoever is not alone in here is found out."""
+
+    def __init__(self) -> None:
+        self._door = threading.Lock()
+        self.tokens: list[int] = []
+        self.overlaps = 0
+
+    def enter(self, token: int) -> None:
+        if not self._door.acquire(blocking=False):
+            self.overlaps += 1
+            return
+        self.tokens.append(token)
+
+    def leave(self) -> None:
+        self._door.release()
+
+
+class Load:
+    """Workers that take one lock again and again, each with a session of its own."""
+
+    def __init__(self, world: World, url: str) -> None:
+        self.section, self._stop, self.ear = Section(), threading.Event(), Ear()
+        self._work = work_async if world.name == "tasks" else work
+        clients = [world.connect(url, observer=self.ear) for _ in range(WORKERS)]
+        self._workers = [world.start(lambda each=each: self._begin(each)) for each in clients]
+
+    def _begin(self, client: Any) -> Any:
+        return self._work(client.lock("k"), self.section, self._stop)
+
+    def goes_on(self, rounds: int = 20) -> None:
+        """Wait until everybody, one with another, has had so many turns from now on."""
+        goal = len(self.section.tokens) + rounds * WORKERS
+        eventually(lambda: len(self.section.tokens) >= goal, "nobody gets on", PATIENCE)
+
+    def end(self) -> None:
+        self._stop.set()
+        for each in self._workers:
+            each.result(PATIENCE)
+
+
+def work(lock: Any, section: Section, stop: threading.Event) -> None:
+    while not stop.is_set():
+        with lock as hold:
+            section.enter(hold.token)
+            section.leave()
+
+
+async def work_async(lock: Any, section: Section, stop: threading.Event) -> None:
+    while not stop.is_set():
+        async with lock as hold:
+            section.enter(hold.token)
+            section.leave()
+
+
+def test_killed_leader_lets_nobody_overlap_and_tokens_rise(
+    ensemble: Ensemble, world: World, zk_path: str
+) -> None:
+    load = Load(world, ensemble.url(zk_path))
+    load.goes_on()
+    before = load.section.tokens[-1] >> 32
+
+    ensemble.leader().kill()
+    load.goes_on()
+    load.end()
+
+    tokens = load.section.tokens
+    assert load.section.overlaps == 0
+    assert tokens == sorted({*tokens})
+    assert tokens[-1] >> 32 > before  # of another leader
+    assert load.ear.count(Lost) == 0
+
+
+def test_follower_that_is_killed_takes_nobody_with_it(
+    ensemble: Ensemble, world: World, zk_path: str
+) -> None:
+    load = Load(world, ensemble.url(zk_path))
+    load.goes_on()
+
+    ensemble.followers()[0].kill()
+    load.goes_on()
+    load.end()
+
+    tokens = load.section.tokens
+    assert load.section.overlaps == 0
+    assert tokens == sorted({*tokens})
+    assert load.ear.count(Lost) == 0
+
+
+def test_hold_and_queue_survive_another_leader(
+    ensemble: Ensemble, world: World, zk_path: str
+) -> None:
+    url = ensemble.url(zk_path)
+    first = world.do(world.connect(url).lock("k").acquire)
+    second = Waiter(world, url)
+
+    ensemble.leader().kill()
+    ensemble.leader()
+
+    assert not first.lost
+    with bare(ensemble.hosts) as client:
+        client.chroot = zk_path
+        assert owners(client) == [first.owner, second.owner]
+    world.do(first.release)
+    assert second.hold().token > first.token
+    second.leave()
+
+
+@pytest.fixture
+def own() -> Iterator[ZooKeeperServer]:
+    """A server that a test may end."""
+    with ZooKeeperServer() as server:
+        yield server
+
+
+@pytest.mark.parametrize("end", [ZooKeeperServer.stop, ZooKeeperServer.kill])
+def test_hold_and_queue_survive_a_server_that_comes_back(
+    own: ZooKeeperServer, world: World, zk_path: str, end: Any
+) -> None:
+    url = own.url(zk_path)
+    first = world.do(world.connect(url).lock("k").acquire)
+    second, third = Waiter(world, url), Waiter(world, url)
+    with bare(own.hosts) as client:
+        client.chroot = zk_path
+        line = queue(client)
+
+        end(own)
+        own.start()
+
+        eventually(lambda: client.connected, "no connection")
+        assert queue(client) == line
+        assert not first.lost
+        world.do(first.release)
+        second.leave()
+        third.leave()
+        assert queue(client) == []

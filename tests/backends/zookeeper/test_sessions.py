@@ -1,0 +1,272 @@
+"""A session ends, or is replaced: what was of it is lost, and nobody is granted by its nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interlock import LockLost, OutcomeUnknown
+from interlock.backends.zookeeper.ground import Ground
+from interlock.backends.zookeeper.locks import ZkLocks
+from interlock.backends.zookeeper.nodes import Node, Nodes
+from interlock.backends.zookeeper.wire import Answer, Children, Create, Delete, Exists, Get, No, Sync
+from interlock.events import Lost
+from interlock.steps import Steps
+from interlock.testing.frames import ZkProxy
+from interlock.testing.zookeepers import ZooKeeperServer
+
+from ..redis.worlds import World
+from .scenes import (
+    NEW_NODE,
+    SOON,
+    Departure,
+    Ear,
+    Waiter,
+    cut_off,
+    eventually,
+    expire,
+    forget_session,
+    introduced,
+    owners,
+    queue,
+    stands,
+)
+
+# --- a session that the servers ended ---------------------------------------------------------
+
+
+@pytest.mark.server
+def test_holder_of_an_ended_session_learns_why(
+    zookeeper: ZooKeeperServer, world: World, zk_url: str, peek: Any
+) -> None:
+    ear = Ear()
+    client = world.connect(zk_url, observer=ear)
+    hold = world.do(client.lock("k").acquire)
+
+    expire(client, zookeeper.hosts)
+
+    assert ear.hear(Lost).cause == "its session with the servers has ended"
+    assert hold.lost
+    with pytest.raises(LockLost, match="its session with the servers has ended"):
+        world.do(hold.release)
+    assert queue(peek) == []
+
+
+@pytest.mark.server
+def test_late_release_never_touches_the_next_sessions_node(
+    zookeeper: ZooKeeperServer, world: World, zk_url: str, peek: Any
+) -> None:
+    ear = Ear()
+    client = world.connect(zk_url, observer=ear)
+    old = world.do(client.lock("k").acquire)
+    expire(client, zookeeper.hosts)
+    ear.hear(Lost)
+    new = world.do(client.lock("k").acquire)
+
+    with pytest.raises(LockLost):
+        world.do(old.release)
+
+    assert owners(peek) == [new.owner]
+    assert not new.lost
+    assert new.token > old.token
+    world.do(new.release)
+    assert queue(peek) == []
+
+
+@pytest.mark.server
+def test_waiter_of_an_ended_session_goes_to_the_end(
+    zk_proxy: ZkProxy, world: World, zk_path: str, zk_url: str, peek: Any
+) -> None:
+    """Its node goes when the servers have not heard of it for long enough."""
+    first = world.do(world.connect(zk_url).lock("k").acquire)
+    second = Waiter(world, zk_proxy.url(zk_path) + "?session_timeout=1")
+    third = Waiter(world, zk_url)
+    gone = Departure(peek, f"/k/{queue(peek)[1]}")
+
+    cut_off(zk_proxy, second.client)
+    gone.wait()
+    assert owners(peek) == [first.owner, third.owner]
+    zk_proxy.refuse(False)
+
+    stands(peek, [first.owner, third.owner, second.owner])
+    assert not second.granted
+    world.do(first.release)
+    token = third.hold().token
+    third.leave()
+    assert second.hold().token > token
+    second.leave()
+    assert queue(peek) == []
+
+
+@pytest.mark.server
+def test_waiter_is_not_disturbed_when_somebody_elses_session_ends(
+    zookeeper: ZooKeeperServer, world: World, zk_url: str, peek: Any
+) -> None:
+    first = world.do(world.connect(zk_url).lock("k").acquire)
+    second, third = Waiter(world, zk_url), Waiter(world, zk_url)
+    place = queue(peek)[2]
+
+    expire(second.client, zookeeper.hosts)
+
+    stands(peek, [first.owner, third.owner, second.owner])
+    assert queue(peek)[1] == place
+    world.do(first.release)
+    third.leave()
+    second.leave()
+
+
+# --- a session that was replaced while the servers still keep its nodes -----------------------
+
+
+@pytest.mark.server
+def test_waiter_is_never_granted_by_the_node_of_a_dying_session(
+    zk_proxy: ZkProxy, world: World, zk_path: str, zk_url: str, peek: Any
+) -> None:
+    """Its old node is the first of the queue when it comes back, and will be gone in a moment."""
+    first = world.do(world.connect(zk_url).lock("k").acquire)
+    second = Waiter(world, zk_proxy.url(zk_path))
+    third = Waiter(world, zk_url)
+    old = queue(peek)[1]
+    dying = peek.exists(f"/k/{old}").ephemeralOwner
+
+    cut_off(zk_proxy, second.client)
+    world.do(first.release)
+    forget_session(second.client)
+    zk_proxy.refuse(False)
+
+    held = third.hold()
+    stands(peek, [third.owner, second.owner])
+    assert old not in queue(peek)
+    assert not second.granted
+    world.do(held.release)
+    assert second.hold().token > held.token
+    (node,) = queue(peek)
+    assert peek.exists(f"/k/{node}").ephemeralOwner not in (0, dying)
+    second.leave()
+
+
+@pytest.mark.server
+def test_node_of_a_lost_create_is_not_adopted_by_the_next_session(
+    zk_proxy: ZkProxy, world: World, zk_path: str, zk_url: str, peek: Any
+) -> None:
+    client = world.connect(zk_proxy.url(zk_path))
+    world.do(world.do(client.lock("k").acquire).release)
+    introduced(peek)
+    zk_proxy.lose_reply(NEW_NODE)
+    zk_proxy.refuse()
+
+    waiting = world.start(client.lock("k").acquire)
+    (old,) = eventually(lambda: queue(peek), "no node was made")
+    eventually(lambda: not client.link._transport.connected, "still connected")
+    dying = peek.exists(f"/k/{old}").ephemeralOwner
+    forget_session(client)
+    zk_proxy.refuse(False)
+
+    hold = waiting.result(SOON)
+    (new,) = queue(peek)
+    assert new != old
+    stat = peek.exists(f"/k/{new}")
+    assert stat.ephemeralOwner != dying
+    assert stat.czxid == hold.token
+    world.do(hold.release)
+
+
+@pytest.mark.server
+def test_holder_whose_session_was_replaced_has_lost_and_leaves_no_node(
+    zk_proxy: ZkProxy, world: World, zk_path: str, zk_url: str, peek: Any
+) -> None:
+    ear = Ear()
+    client = world.connect(zk_proxy.url(zk_path), observer=ear)
+    hold = world.do(client.lock("k").acquire)
+    behind = Waiter(world, zk_url)
+
+    cut_off(zk_proxy, client)
+    forget_session(client)
+    zk_proxy.refuse(False)
+
+    assert ear.hear(Lost).cause == "its session with the servers has ended"
+    assert hold.lost
+    behind.leave()
+    assert queue(peek) == []
+
+
+# --- what is decided without a server ---------------------------------------------------------
+
+OWNER = "00000001-0000-8000-8000-000000000000:16"
+BEGIN = "/k/_c_00000001-0000-8000-8000-000000000010-lock-"
+OLD, NEW = f"{BEGIN}0000000007", f"{BEGIN}0000000009"
+HERE, LATER = 1, 2
+
+
+class Stat:
+    def __init__(self, session: int, czxid: int) -> None:
+        self.ephemeralOwner, self.czxid = session, czxid
+
+
+class Vital:
+    session_timeout = 10.0
+
+
+class Desk:
+    """The locks of a client, and one attempt of one owner."""
+
+    def __init__(self, *known: Node) -> None:
+        self.nodes = Nodes()
+        for node in known:
+            self.nodes.note(OWNER, "/k", node)
+        self.steps: Steps[Any] = ZkLocks(Ground("here", "", self.nodes, Vital())).attempt(
+            "k", OWNER, 10.0, True, 99.0
+        )
+
+    def asks(self, *replies: Any, session: int = HERE) -> list[Any]:
+        """What is asked next, given the answers to what was asked before."""
+        sent: Any = [Answer(each, session) for each in replies] if replies else None
+        return [call.operation for call in self.steps.send(sent).calls]  # type: ignore[union-attr]
+
+    def hears(self, answers: list[Answer]) -> list[Any]:
+        return [call.operation for call in self.steps.send(answers).calls]  # type: ignore[union-attr]
+
+    def granted(self, *replies: Any, session: int = HERE) -> Any:
+        with pytest.raises(StopIteration) as stopped:
+            self.asks(*replies, session=session)
+        return stopped.value.value
+
+
+def base(path: str) -> str:
+    return path.rpartition("/")[2]
+
+
+def test_list_of_another_session_grants_nobody() -> None:
+    desk = Desk(Node(OLD, 70, HERE))
+    assert desk.asks() == [Children("/k")]
+
+    (asked,) = desk.asks([base(OLD)], session=LATER)  # the first, but of a session that has gone
+
+    assert asked == Get("/interlock:revoked/00000001-0000-8000-8000-000000000010")
+    assert desk.asks(No.MISSING, session=LATER) == [Sync("/k"), Children("/k")]
+    assert desk.asks(None, [base(OLD)], session=LATER) == [Exists(OLD)]
+    assert desk.asks(Stat(HERE, 70), session=LATER)[0] == Delete(OLD)
+
+
+def test_create_that_was_answered_in_one_session_and_listed_in_another_grants_nobody() -> None:
+    desk = Desk()
+    assert desk.asks() == [Create(BEGIN), Children("/k")]
+
+    with pytest.raises(OutcomeUnknown, match="the session ended"):
+        desk.hears([Answer((OLD, Stat(HERE, 70)), HERE), Answer([base(OLD)], LATER)])
+
+
+def test_create_of_a_session_that_was_replaced_before_its_answer_grants_nobody() -> None:
+    desk = Desk()
+    desk.asks()
+
+    with pytest.raises(OutcomeUnknown, match="the session ended"):
+        desk.asks((OLD, Stat(HERE, 70)), [base(OLD)], session=LATER)
+
+
+def test_create_of_the_session_that_lists_it_is_granted() -> None:
+    desk = Desk()
+    desk.asks()
+
+    assert desk.granted((NEW, Stat(HERE, 90)), [base(NEW)]) == 90
