@@ -290,11 +290,11 @@ class BaseSession(Teller):
         self.keeper.wake()
 
     def way_changed(self, doubtful: bool) -> None:
-        """The way to the store is cut (True), or something may have changed at its end."""
-        if doubtful:
-            for hold in self.rota.holds():
-                hold.doubted()
-        if self.rota.hurry(now()):
+        """The way to the store is cut (True), or something may have changed at its end.
+
+        Called in any thread; whatever is to be told is told by the keeper.
+        """
+        if self.rota.hurry(now(), doubtful):
             self.keeper.wake()
 
     # --- life ------------------------------------------------------------------------------

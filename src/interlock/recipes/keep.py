@@ -106,6 +106,7 @@ class Rota:
         self.looks_at = NEVER
         #: When something was last said to have changed; what was asked before does not count.
         self.hurried_at = -NEVER
+        self._doubtful = False
 
     def add(self, hold: Kept) -> bool:
         """Put a hold on the rota; True when the keeper must be woken for it."""
@@ -150,15 +151,26 @@ class Rota:
                 for hold in group.holds.values():
                     group.note(hold)
 
-    def hurry(self, now: float) -> bool:
-        """Something may have changed: every hold that is kept is due; False without any."""
+    def hurry(self, now: float, doubtful: bool = False) -> bool:
+        """Something may have changed: every hold that is kept is due; False without any.
+
+        `doubtful` says that nobody knows how they stand, which the keeper passes on.
+        """
         with self._mutex:
             self.hurried_at = now
+            self._doubtful = doubtful
             for group in self._groups.values():
                 for hold in group.holds.values():
                     hold.renew_at = min(hold.renew_at, now) if hold.renew_at != NEVER else NEVER
                     group.note(hold)
             return any(group.holds for group in self._groups.values())
+
+    def doubted(self) -> list[Kept]:
+        """Those of whom it has just become known that nobody knows how they stand."""
+        with self._mutex:
+            doubtful, self._doubtful = self._doubtful, False
+            groups = self._groups.values() if doubtful else ()
+            return [hold for group in groups for hold in group.holds.values()]
 
     def unattended(self) -> None:
         """The keeper has gone: whoever comes next must start another."""
@@ -240,6 +252,8 @@ def keep(rota: Rota, wakes: Wakes, clock: Clock, errand: Errand) -> Steps[None]:
         turn = rota.turn(clock())
         for hold in turn.lost:
             hold.lose(BY_TERMS if hold.renew_at == NEVER else BY_CLOCK)
+        for hold in rota.doubted():
+            hold.doubted()
         for group, holds in turn.batches:
             yield from _renew(rota, group, holds, turn.next_loss, clock)
         for owed in turn.owed:

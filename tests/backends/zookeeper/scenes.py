@@ -126,7 +126,7 @@ def kazoo_of(client: Any) -> Any:
 def expire(client: Any, hosts: str) -> None:
     """End the session of a client at the servers, as if nobody had heard of it for long."""
     thief = KazooClient(hosts, client_id=kazoo_of(client).client_id)
-    thief.start(timeout=SOON)
+    thief.start(timeout=20)
     thief.stop()
     thief.close()
 

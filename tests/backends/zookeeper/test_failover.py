@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -59,7 +60,7 @@ class Load:
         self.section, self._stop, self.ear = Section(), threading.Event(), Ear()
         self._work = work_async if world.name == "tasks" else work
         clients = [world.connect(url, observer=self.ear) for _ in range(WORKERS)]
-        self._workers = [world.start(lambda each=each: self._begin(each)) for each in clients]
+        self._workers = [world.start(partial(self._begin, each)) for each in clients]
 
     def _begin(self, client: Any) -> Any:
         return self._work(client.lock("k"), self.section, self._stop)
@@ -105,6 +106,27 @@ def test_killed_leader_lets_nobody_overlap_and_tokens_rise(
     assert tokens == sorted({*tokens})
     assert tokens[-1] >> 32 > before  # of another leader
     assert load.ear.count(Lost) == 0
+
+
+def test_paused_leader_that_was_replaced_lets_nobody_overlap(
+    ensemble: Ensemble, world: World, zk_path: str
+) -> None:
+    """When it is awake again it believes for a moment that it still leads."""
+    load = Load(world, ensemble.url(zk_path))
+    load.goes_on()
+    paused = ensemble.leader()
+
+    paused.pause()
+    try:
+        load.goes_on()
+    finally:
+        paused.resume()
+    load.goes_on()
+    load.end()
+
+    tokens = load.section.tokens
+    assert load.section.overlaps == 0
+    assert tokens == sorted({*tokens})
 
 
 def test_follower_that_is_killed_takes_nobody_with_it(

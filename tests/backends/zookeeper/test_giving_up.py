@@ -63,7 +63,6 @@ def test_grant_that_comes_too_late_is_given_back(
 # --- tasks that are cancelled at every turn of their loop -------------------------------------
 
 
-
 @pytest.fixture
 def store(zk_proxy: ZkProxy, zk_path: str, zk_url: str, peek: Any) -> Store:
     """The store of this test, behind a network that is slow enough to be cancelled in."""

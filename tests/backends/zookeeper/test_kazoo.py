@@ -176,6 +176,7 @@ def test_stop_that_nobody_waited_for_leaves_no_thread(zookeeper: ZooKeeperServer
 
     routine.join(PATIENCE)
     assert not routine.is_alive()
+    client.close()
 
 
 # --- states and watches ------------------------------------------------------------------------
@@ -183,6 +184,7 @@ def test_stop_that_nobody_waited_for_leaves_no_thread(zookeeper: ZooKeeperServer
 
 def test_cut_is_suspended_and_then_connected_in_the_same_session(zk_proxy: ZkProxy) -> None:
     with bare(zk_proxy.hosts) as client:
+        client.exists("/")  # so that the listeners have heard of the connection
         session, states = client._session_id, states_of(client)
         zk_proxy.cut()
         assert [states.get(timeout=PATIENCE) for _ in "12"] == ["SUSPENDED", "CONNECTED"]
@@ -193,6 +195,7 @@ def test_lost_comes_after_suspended_and_only_with_the_next_connection(
     zookeeper: ZooKeeperServer, zk_proxy: ZkProxy
 ) -> None:
     with bare(zk_proxy.hosts, session=1.0) as client:
+        client.exists("/")
         session, states = client._session_id, states_of(client)
         zk_proxy.refuse()
         zk_proxy.cut()

@@ -93,6 +93,26 @@ def test_holder_that_is_cut_off_for_a_moment_doubts_and_goes_on(
 
 
 @pytest.mark.slow
+def test_greeting_that_is_not_answered_does_not_cost_the_session(
+    zk_proxy: ZkProxy, world: World, zk_path: str, peek: Any
+) -> None:
+    """A server that is just starting may never answer it, and everybody would wait for that."""
+    ear = Ear()
+    client = world.connect(f"{zk_proxy.url(zk_path)}?session_timeout=6", observer=ear)
+    hold = world.do(client.lock("k").acquire)
+
+    zk_proxy.hold_back(b"<connect>", 60)
+    zk_proxy.cut()
+    ear.hear(Doubted)
+
+    ear.hear(Renewed)
+    assert zk_proxy.fired == 1
+    assert not hold.lost
+    world.do(hold.release)
+    assert queue(peek) == []
+
+
+@pytest.mark.slow
 def test_silence_that_ends_in_time_costs_nothing(
     zk_proxy: ZkProxy, world: World, zk_path: str, peek: Any
 ) -> None:

@@ -6,13 +6,8 @@ from typing import Any
 
 import pytest
 
-from interlock import LockLost, OutcomeUnknown
-from interlock.backends.zookeeper.ground import Ground
-from interlock.backends.zookeeper.locks import ZkLocks
-from interlock.backends.zookeeper.nodes import Node, Nodes
-from interlock.backends.zookeeper.wire import Answer, Children, Create, Delete, Exists, Get, No, Sync
+from interlock import LockLost
 from interlock.events import Lost
-from interlock.steps import Steps
 from interlock.testing.frames import ZkProxy
 from interlock.testing.zookeepers import ZooKeeperServer
 
@@ -33,10 +28,11 @@ from .scenes import (
     stands,
 )
 
+pytestmark = pytest.mark.server
+
 # --- a session that the servers ended ---------------------------------------------------------
 
 
-@pytest.mark.server
 def test_holder_of_an_ended_session_learns_why(
     zookeeper: ZooKeeperServer, world: World, zk_url: str, peek: Any
 ) -> None:
@@ -53,7 +49,6 @@ def test_holder_of_an_ended_session_learns_why(
     assert queue(peek) == []
 
 
-@pytest.mark.server
 def test_late_release_never_touches_the_next_sessions_node(
     zookeeper: ZooKeeperServer, world: World, zk_url: str, peek: Any
 ) -> None:
@@ -74,7 +69,6 @@ def test_late_release_never_touches_the_next_sessions_node(
     assert queue(peek) == []
 
 
-@pytest.mark.server
 def test_waiter_of_an_ended_session_goes_to_the_end(
     zk_proxy: ZkProxy, world: World, zk_path: str, zk_url: str, peek: Any
 ) -> None:
@@ -99,7 +93,6 @@ def test_waiter_of_an_ended_session_goes_to_the_end(
     assert queue(peek) == []
 
 
-@pytest.mark.server
 def test_waiter_is_not_disturbed_when_somebody_elses_session_ends(
     zookeeper: ZooKeeperServer, world: World, zk_url: str, peek: Any
 ) -> None:
@@ -119,7 +112,6 @@ def test_waiter_is_not_disturbed_when_somebody_elses_session_ends(
 # --- a session that was replaced while the servers still keep its nodes -----------------------
 
 
-@pytest.mark.server
 def test_waiter_is_never_granted_by_the_node_of_a_dying_session(
     zk_proxy: ZkProxy, world: World, zk_path: str, zk_url: str, peek: Any
 ) -> None:
@@ -146,7 +138,6 @@ def test_waiter_is_never_granted_by_the_node_of_a_dying_session(
     second.leave()
 
 
-@pytest.mark.server
 def test_node_of_a_lost_create_is_not_adopted_by_the_next_session(
     zk_proxy: ZkProxy, world: World, zk_path: str, zk_url: str, peek: Any
 ) -> None:
@@ -172,7 +163,6 @@ def test_node_of_a_lost_create_is_not_adopted_by_the_next_session(
     world.do(hold.release)
 
 
-@pytest.mark.server
 def test_holder_whose_session_was_replaced_has_lost_and_leaves_no_node(
     zk_proxy: ZkProxy, world: World, zk_path: str, zk_url: str, peek: Any
 ) -> None:
@@ -189,84 +179,3 @@ def test_holder_whose_session_was_replaced_has_lost_and_leaves_no_node(
     assert hold.lost
     behind.leave()
     assert queue(peek) == []
-
-
-# --- what is decided without a server ---------------------------------------------------------
-
-OWNER = "00000001-0000-8000-8000-000000000000:16"
-BEGIN = "/k/_c_00000001-0000-8000-8000-000000000010-lock-"
-OLD, NEW = f"{BEGIN}0000000007", f"{BEGIN}0000000009"
-HERE, LATER = 1, 2
-
-
-class Stat:
-    def __init__(self, session: int, czxid: int) -> None:
-        self.ephemeralOwner, self.czxid = session, czxid
-
-
-class Vital:
-    session_timeout = 10.0
-
-
-class Desk:
-    """The locks of a client, and one attempt of one owner."""
-
-    def __init__(self, *known: Node) -> None:
-        self.nodes = Nodes()
-        for node in known:
-            self.nodes.note(OWNER, "/k", node)
-        self.steps: Steps[Any] = ZkLocks(Ground("here", "", self.nodes, Vital())).attempt(
-            "k", OWNER, 10.0, True, 99.0
-        )
-
-    def asks(self, *replies: Any, session: int = HERE) -> list[Any]:
-        """What is asked next, given the answers to what was asked before."""
-        sent: Any = [Answer(each, session) for each in replies] if replies else None
-        return [call.operation for call in self.steps.send(sent).calls]  # type: ignore[union-attr]
-
-    def hears(self, answers: list[Answer]) -> list[Any]:
-        return [call.operation for call in self.steps.send(answers).calls]  # type: ignore[union-attr]
-
-    def granted(self, *replies: Any, session: int = HERE) -> Any:
-        with pytest.raises(StopIteration) as stopped:
-            self.asks(*replies, session=session)
-        return stopped.value.value
-
-
-def base(path: str) -> str:
-    return path.rpartition("/")[2]
-
-
-def test_list_of_another_session_grants_nobody() -> None:
-    desk = Desk(Node(OLD, 70, HERE))
-    assert desk.asks() == [Children("/k")]
-
-    (asked,) = desk.asks([base(OLD)], session=LATER)  # the first, but of a session that has gone
-
-    assert asked == Get("/interlock:revoked/00000001-0000-8000-8000-000000000010")
-    assert desk.asks(No.MISSING, session=LATER) == [Sync("/k"), Children("/k")]
-    assert desk.asks(None, [base(OLD)], session=LATER) == [Exists(OLD)]
-    assert desk.asks(Stat(HERE, 70), session=LATER)[0] == Delete(OLD)
-
-
-def test_create_that_was_answered_in_one_session_and_listed_in_another_grants_nobody() -> None:
-    desk = Desk()
-    assert desk.asks() == [Create(BEGIN), Children("/k")]
-
-    with pytest.raises(OutcomeUnknown, match="the session ended"):
-        desk.hears([Answer((OLD, Stat(HERE, 70)), HERE), Answer([base(OLD)], LATER)])
-
-
-def test_create_of_a_session_that_was_replaced_before_its_answer_grants_nobody() -> None:
-    desk = Desk()
-    desk.asks()
-
-    with pytest.raises(OutcomeUnknown, match="the session ended"):
-        desk.asks((OLD, Stat(HERE, 70)), [base(OLD)], session=LATER)
-
-
-def test_create_of_the_session_that_lists_it_is_granted() -> None:
-    desk = Desk()
-    desk.asks()
-
-    assert desk.granted((NEW, Stat(HERE, 90)), [base(NEW)]) == 90

@@ -33,6 +33,8 @@ class Spot(NamedTuple):
     folder: str
     owner: str
     mark: str
+    #: What the node says.
+    data: bytes = b""
 
 
 class Standing(NamedTuple):
@@ -108,7 +110,7 @@ def stand(
         if found is not None:
             return found
     nodes.asking(spot.owner, spot.folder)
-    create = Create(f"{spot.folder}/{names.prefix_of(spot.owner)}{spot.mark}")
+    create = Create(f"{spot.folder}/{names.prefix_of(spot.owner)}{spot.mark}", spot.data)
     burst: list[Ask] = [create, Children(spot.folder), *beside]
     asks = burst
     for _ in range(VANISHED):

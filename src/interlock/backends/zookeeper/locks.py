@@ -160,7 +160,21 @@ class ZkLocks:
 
 
 def kept(nodes: Sequence[Node | None], until: float) -> Steps[Sequence[bool | str | StoreError]]:
-    """What became of some nodes.  One round trip."""
+    """What became of some nodes.  One round trip, or two when we hear of one meanwhile."""
+    watched = [node for node in nodes if node is not None and node.watched]
+    answers = yield from _looked_at(nodes, until)
+    stirred = [node for node in watched if not node.watched]
+    if not stirred or isinstance(answers[0], StoreError):
+        return answers
+    again = dict(zip(stirred, (yield from _looked_at(stirred, until)), strict=True))
+    return [
+        again.get(node, old) if node else old for node, old in zip(nodes, answers, strict=True)
+    ]
+
+
+def _looked_at(
+    nodes: Sequence[Node | None], until: float
+) -> Steps[Sequence[bool | str | StoreError]]:
     new = [node for node in nodes if node is not None and not node.watched][:LOOKS]
     asks: list[Ask] = [Sync("/"), *(Get(node.path, node) for node in new)]
     seen: dict[Node, Any] = {}

@@ -64,8 +64,8 @@ class Count(NamedTuple):
     def check(self, listed: Sequence[Answer]) -> StoreError | None:
         """What to say where the name is something else."""
         children, *parts = [() if each.value is No.MISSING else each.value for each in listed]
-        nodes = [node for part in parts for node in part]
-        use = other_use(children, nodes, self.kind)
+        others = [each for each in children if f"{self.path}/{each}" != self.place]
+        use = other_use(others, [node for part in parts for node in part], self.kind)
         return None if use is None else in_use(self.name, use, self.kind, self.store)
 
 
@@ -104,21 +104,11 @@ def _write(count: Count, permits: int, until: float) -> Steps[int | None]:
     asks = [*parents(count.path), create, Get(count.place), *count.lists()]
     answers = yield from ask(count.name, asks, until)
     created, told, *listed = answers[len(parents(count.path)) :]
-    error = count.check([listed[0]._replace(value=_without(listed[0].value, count)), *listed[1:]])
-    if error is not None:
+    if (error := count.check(listed)) is not None:
         if created.value is not No.THERE:
             yield from ask(count.name, [Delete(count.place)], until)
         raise error
     return None if told.value is No.MISSING else count.read(told.value)
-
-
-def _without(children: Any, count: Count) -> Any:
-    """The children but for the number itself, which is not what we look for."""
-    return (
-        children
-        if children is No.MISSING
-        else [each for each in children if each != PLACES[count.kind]]
-    )
 
 
 def put(count: Count, permits: int, until: float) -> Steps[None]:

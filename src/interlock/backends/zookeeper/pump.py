@@ -28,6 +28,15 @@ _NOT_NOW = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 _LAST = 2**31 - 1
 
 
+#: How often a session may be asked for within its length: a server that is just starting may
+#: leave a greeting without an answer for ever.
+GREETINGS = 4
+
+
+def _soon(session_ms: int) -> float:
+    return session_ms / 1000 / GREETINGS
+
+
 class Burst:
     """Requests that travel together: for kazoo they are one, and its result as well."""
 
@@ -79,8 +88,10 @@ class Pump(ConnectionHandler):  # type: ignore[misc]
         return super()._connect_attempt(host, hostip, port, retry)
 
     def _invoke(self, timeout: float, request: Any, xid: int | None = None) -> Any:
-        result: Any = super()._invoke(timeout, request, xid)
-        if isinstance(request, Connect) and result[0].time_out > 0:
+        if not isinstance(request, Connect):
+            return super()._invoke(timeout, request, xid)
+        result: Any = super()._invoke(min(timeout, _soon(request.time_out)), request, xid)
+        if result[0].time_out > 0:
             self._greeted(result[0].time_out)
         return result
 

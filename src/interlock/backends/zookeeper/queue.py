@@ -44,7 +44,8 @@ def _nearest(children: Sequence[str], mine: str, marks: Sequence[str]) -> str | 
 
 def stray(before: str, marks: Sequence[str]) -> bool:
     """Whether a node that stands before us was not made by any lock, and so may stay for ever."""
-    return not is_sequence(key(before, *marks))
+    marked = any(mark in before for mark in marks)
+    return not marked or not is_sequence(key(before, *marks))
 
 
 def astray(name: str, path: str, node: str, store: str) -> StoreMisconfigured:

@@ -127,12 +127,19 @@ class Transport:
                 continue
             topic = getattr(ask, "topic", None)
             if topic is not None:
-                self._topics.setdefault(ask.path, set()).add(topic)
+                with self._mutex:  # kazoo's loop may be taking them out
+                    self._topics.setdefault(ask.path, set()).add(topic)
             burst.each.append((self._packed(ask), _Slot(self, batch, place)))
         if self.connected:
             self._errands.send(lambda ask, heard: burst.each.append((self._packed(ask), heard)))
         if burst.each:
-            self._client._call(burst, burst)
+            self._ask(burst)
+
+    def _ask(self, burst: Burst) -> None:
+        client = self._client
+        if client is None:  # somebody else has closed it just now
+            raise self.unreachable()
+        client._call(burst, burst)
 
     def _send(self, ask: Ask, heard: Any) -> None:
         self._client._call(self._packed(ask), heard)
@@ -179,7 +186,8 @@ class Transport:
         """Something became of a node; without a path it is the connection that went."""
         if event.path is None:
             return  # the listener has said so
-        topics = self._topics.pop(event.path, set())
+        with self._mutex:
+            topics = self._topics.pop(event.path, set())
         for topic in topics:
             self._wake(topic)
 
@@ -213,7 +221,8 @@ class Transport:
 
     def _forget_watches(self) -> None:
         """Kazoo has forgotten them as well: whoever wants to know must ask again."""
-        topics, self._topics = self._topics, {}
+        with self._mutex:
+            topics, self._topics = self._topics, {}
         for each in topics.values():
             for topic in each:
                 if isinstance(topic, Node):
