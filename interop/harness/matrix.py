@@ -24,6 +24,8 @@ LANGUAGES = {
     "redsync": "Go",
     "node-redlock": "Node",
     "redis-py": "Python",
+    "Curator": "Java",
+    "kazoo": "Python",
 }
 
 #: The order in which ours stand in the table.

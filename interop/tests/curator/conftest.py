@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from interlock.testing.frames import ZkProxy
 from interlock.testing.zookeepers import ZooKeeperServer
+from tests.backends.redis.worlds import World
+from tests.backends.zookeeper.bare import bare
 
 from ...harness.curators import curator
 from ...harness.foreign import Foreign
+from ...harness.peers import Cast
+from .meeting import Meeting
 
 #: Sessions of those whose end a test awaits: as short as the server's ticks allow.
 BRIEF_MS = 1_000
@@ -46,3 +52,29 @@ def victim(zookeeper: ZooKeeperServer, version: str) -> Iterator[Foreign]:
 def path(name: str) -> str:
     """Where a thing is that no other test uses."""
     return f"/interop/{name}"
+
+
+@pytest.fixture
+def url(zookeeper: ZooKeeperServer) -> str:
+    """The shared server for ours, without a chroot: names are paths, as Java's are."""
+    return zookeeper.url()
+
+
+@pytest.fixture
+def peek(zookeeper: ZooKeeperServer) -> Iterator[Any]:
+    """A plain look at the tree with kazoo, which takes part in nothing."""
+    with bare(zookeeper.hosts) as client:
+        yield client
+
+
+@pytest.fixture
+def zk_proxy(zookeeper: ZooKeeperServer) -> Iterator[ZkProxy]:
+    """A proxy before the shared server."""
+    with ZkProxy(zookeeper.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def meeting(cast: Cast, world: World, zookeeper: ZooKeeperServer, peek: Any, path: str) -> Meeting:
+    """People of both sides who want the same thing."""
+    return Meeting(cast, world, zookeeper, peek, path)

@@ -56,15 +56,15 @@ class Client(Session, Maker[Lock, RwLock, Semaphore, Latch, Several]):
     def inspect(self, name: str) -> LockInfo | None:
         """What a name is in use as, who holds it, and how many wait; None when it is not.
 
-        Cost: at most three round trips.
+        Cost: at most three round trips, five on ZooKeeper.
         """
         return self.run(looking.inspect(self.backend, checked_name(name)))
 
     def locks(self, pattern: str = "*") -> list[LockInfo]:
         """Everything that is in use and whose name matches, as in a shell: `orders:*`.
 
-        Cost: two round trips for each; and on Redis a walk over all keys of the database, on
-        ZooKeeper over all nodes below the chroot.
+        Cost: two round trips for each, three on ZooKeeper; and on Redis a walk over all keys
+        of the database, on ZooKeeper over all nodes below the chroot.
         """
         return self.run(looking.locks(self.backend, pattern))
 
@@ -74,7 +74,8 @@ class Client(Session, Maker[Lock, RwLock, Semaphore, Latch, Several]):
         The holders learn of it, and of the reason, when they next renew; until then they may
         go on, so what they write must be fenced.  A latch is opened.  Permits that other
         clients than ours hold without a name cannot be told apart, and stay.
-        Cost: what `inspect` costs, and one round trip for each holder, two of a semaphore.
+        Cost: what `inspect` costs, and one round trip for each holder; two of a semaphore,
+        three on ZooKeeper.
         """
         return self.run(looking.revoke(self, checked_name(name), reason))
 
@@ -125,15 +126,15 @@ class AsyncClient(
     async def inspect(self, name: str) -> LockInfo | None:
         """What a name is in use as, who holds it, and how many wait; None when it is not.
 
-        Cost: at most three round trips.
+        Cost: at most three round trips, five on ZooKeeper.
         """
         return await self.run(looking.inspect(self.backend, checked_name(name)))
 
     async def locks(self, pattern: str = "*") -> list[LockInfo]:
         """Everything that is in use and whose name matches, as in a shell: `orders:*`.
 
-        Cost: two round trips for each; and on Redis a walk over all keys of the database, on
-        ZooKeeper over all nodes below the chroot.
+        Cost: two round trips for each, three on ZooKeeper; and on Redis a walk over all keys
+        of the database, on ZooKeeper over all nodes below the chroot.
         """
         return await self.run(looking.locks(self.backend, pattern))
 
@@ -143,7 +144,8 @@ class AsyncClient(
         The holders learn of it, and of the reason, when they next renew; until then they may
         go on, so what they write must be fenced.  A latch is opened.  Permits that other
         clients than ours hold without a name cannot be told apart, and stay.
-        Cost: what `inspect` costs, and one round trip for each holder, two of a semaphore.
+        Cost: what `inspect` costs, and one round trip for each holder; two of a semaphore,
+        three on ZooKeeper.
         """
         return await self.run(looking.revoke(self, checked_name(name), reason))
 

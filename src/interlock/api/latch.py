@@ -75,7 +75,8 @@ class Latch(BaseLatch):
     def count_down(self) -> int:
         """Count one down; the last one lets everybody go.  Answers what is left.
 
-        Counts once, also when an answer is lost on the way.  Cost: one round trip.
+        Counts once, also when an answer is lost on the way.  Cost: one round trip; on
+        ZooKeeper two, and one for each who was quicker.
         """
         return self.client.run(self._tick())
 
@@ -118,7 +119,8 @@ class AsyncLatch(BaseLatch):
     async def count_down(self) -> int:
         """Count one down; the last one lets everybody go.  Answers what is left.
 
-        Counts once, also when an answer is lost on the way.  Cost: one round trip.
+        Counts once, also when an answer is lost on the way.  Cost: one round trip; on
+        ZooKeeper two, and one for each who was quicker.
         """
         return await self.client.run(self._tick())
 

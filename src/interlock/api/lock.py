@@ -151,8 +151,9 @@ class Face(BaseLock[HoldT]):
         Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit).
         If interrupted: nothing is left in the store.  A store that does not answer may
         take two seconds longer, because the question has to be taken back.
-        Cost: none when re-entering; one round trip when free, and on Redis two more the first
-        time that somebody uses a semaphore.
+        Cost: none when re-entering; one round trip when free, two of a semaphore or mutex on
+        ZooKeeper.  The first time that anybody uses a name may cost more: two round trips of a
+        semaphore on Redis; one on ZooKeeper, three of a semaphore.
         """
         return self.client.run(self._acquire(blocking, timeout))
 
@@ -172,7 +173,7 @@ class Face(BaseLock[HoldT]):
         self.client.run(self.client.give(self._mine(), self.store))
 
     def locked(self) -> bool:
-        """Whether anybody holds it right now.  Cost: at most two round trips."""
+        """Whether anybody holds it right now.  Cost: at most two round trips, four on ZooKeeper."""
         return self.client.run(self._locked())
 
     def __enter__(self) -> HoldT:
@@ -209,8 +210,9 @@ class AsyncFace(BaseLock[AsyncHoldT]):
         Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit).
         If interrupted: nothing is left in the store.  A store that does not answer may
         take two seconds longer, because the question has to be taken back.
-        Cost: none when re-entering; one round trip when free, and on Redis two more the first
-        time that somebody uses a semaphore.
+        Cost: none when re-entering; one round trip when free, two of a semaphore or mutex on
+        ZooKeeper.  The first time that anybody uses a name may cost more: two round trips of a
+        semaphore on Redis; one on ZooKeeper, three of a semaphore.
         """
         return await self.client.run(self._acquire(blocking, timeout))
 
@@ -230,7 +232,7 @@ class AsyncFace(BaseLock[AsyncHoldT]):
         await self.client.run(self.client.give(self._mine(), self.store))
 
     async def locked(self) -> bool:
-        """Whether anybody holds it right now.  Cost: at most two round trips."""
+        """Whether anybody holds it right now.  Cost: at most two round trips, four on ZooKeeper."""
         return await self.client.run(self._locked())
 
     def __aenter__(self) -> Awaitable[AsyncHoldT]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import pytest
 
+from interlock import StoreError
 from interlock.events import Lost
 from interlock.testing.ensembles import Ensemble
 from interlock.testing.zookeepers import ZooKeeperServer
@@ -56,14 +58,16 @@ class Section:
 class Load:
     """Workers that take one lock again and again, each with a session of its own."""
 
-    def __init__(self, world: World, url: str) -> None:
-        self.section, self._stop, self.ear = Section(), threading.Event(), Ear()
+    def __init__(self, world: World, url: str, *forgiven: type[Exception]) -> None:
+        self.section, self.stop, self.ear = Section(), threading.Event(), Ear()
+        #: What may happen to a worker, who then goes on.
+        self.forgiven = forgiven
         self._work = work_async if world.name == "tasks" else work
         clients = [world.connect(url, observer=self.ear) for _ in range(WORKERS)]
         self._workers = [world.start(partial(self._begin, each)) for each in clients]
 
     def _begin(self, client: Any) -> Any:
-        return self._work(client.lock("k"), self.section, self._stop)
+        return self._work(client.lock("k"), self)
 
     def goes_on(self, rounds: int = 20) -> None:
         """Wait until everybody, one with another, has had so many turns from now on."""
@@ -71,23 +75,26 @@ class Load:
         eventually(lambda: len(self.section.tokens) >= goal, "nobody gets on", PATIENCE)
 
     def end(self) -> None:
-        self._stop.set()
+        self.stop.set()
         for each in self._workers:
             each.result(PATIENCE)
 
 
-def work(lock: Any, section: Section, stop: threading.Event) -> None:
-    while not stop.is_set():
-        with lock as hold:
+def work(lock: Any, load: Load) -> None:
+    section = load.section
+    while not load.stop.is_set():
+        with suppress(*load.forgiven), lock as hold:
             section.enter(hold.token)
             section.leave()
 
 
-async def work_async(lock: Any, section: Section, stop: threading.Event) -> None:
-    while not stop.is_set():
-        async with lock as hold:
-            section.enter(hold.token)
-            section.leave()
+async def work_async(lock: Any, load: Load) -> None:
+    section = load.section
+    while not load.stop.is_set():
+        with suppress(*load.forgiven):
+            async with lock as hold:
+                section.enter(hold.token)
+                section.leave()
 
 
 def test_killed_leader_lets_nobody_overlap_and_tokens_rise(
@@ -111,8 +118,11 @@ def test_killed_leader_lets_nobody_overlap_and_tokens_rise(
 def test_paused_leader_that_was_replaced_lets_nobody_overlap(
     ensemble: Ensemble, world: World, zk_path: str
 ) -> None:
-    """When it is awake again it believes for a moment that it still leads."""
-    load = Load(world, ensemble.url(zk_path))
+    """When it is awake again it believes for a moment that it still leads.
+
+    Until it is replaced nothing can be confirmed, and whoever releases is told so.
+    """
+    load = Load(world, ensemble.url(zk_path), StoreError)
     load.goes_on()
     paused = ensemble.leader()
 
