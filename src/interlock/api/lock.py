@@ -173,7 +173,7 @@ class Face(BaseLock[HoldT]):
         self.client.run(self.client.give(self._mine(), self.store))
 
     def locked(self) -> bool:
-        """Whether anybody holds it right now.  Cost: at most two round trips, four on ZooKeeper."""
+        """Whether anybody holds it now.  Cost: at most two round trips, four on ZooKeeper."""
         return self.client.run(self._locked())
 
     def __enter__(self) -> HoldT:
@@ -232,7 +232,7 @@ class AsyncFace(BaseLock[AsyncHoldT]):
         await self.client.run(self.client.give(self._mine(), self.store))
 
     async def locked(self) -> bool:
-        """Whether anybody holds it right now.  Cost: at most two round trips, four on ZooKeeper."""
+        """Whether anybody holds it now.  Cost: at most two round trips, four on ZooKeeper."""
         return await self.client.run(self._locked())
 
     def __aenter__(self) -> Awaitable[AsyncHoldT]:

@@ -74,6 +74,18 @@ def test_free_permit_is_six_requests_in_two_round_trips_and_its_release_one(
     assert meter.spent() == (RELEASE, 1)
 
 
+@pytest.mark.parametrize(
+    ("kind", "most"), [("mutex", 3), ("semaphore", 5), ("leased_semaphore", 5)]
+)
+def test_first_use_of_permits_is_a_few_round_trips_more(
+    world: World, meter: Meter, kind: str, most: int
+) -> None:
+    world.do(PERMITS[kind](meter.client()).acquire)
+    eventually(lambda: meter.requests[-1] == "delete")
+    requests, trips = meter.spent()
+    assert trips - requests.count("delete") == most
+
+
 @every_permit
 def test_try_that_fails_leaves_the_line_in_a_third_round_trip(
     world: World, meter: Meter, zk_url: str, make: Callable[[Any], Any]

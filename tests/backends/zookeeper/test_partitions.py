@@ -19,6 +19,9 @@ from .scenes import SOON, Departure, Ear, Waiter, cut_off, eventually, owners, q
 
 pytestmark = pytest.mark.server
 
+#: Seconds in which a cut is told; a question that nobody answers is known to fail a second later.
+AT_ONCE = 0.9
+
 #: Seconds of a session in which a silence is noticed: the longer, the wider the margins.
 T = 2.0
 
@@ -79,7 +82,7 @@ def test_holder_that_is_cut_off_for_a_moment_doubts_and_goes_on(
     node = queue(peek)
 
     cut_off(zk_proxy, client)
-    doubt = ear.hear(Doubted)
+    doubt = ear.hear(Doubted, within=AT_ONCE)
     assert (doubt.owner, doubt.until) == (hold.owner, hold.until)
     assert hold.doubtful
     zk_proxy.refuse(False)

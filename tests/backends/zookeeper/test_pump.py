@@ -61,7 +61,9 @@ def test_whatever_we_replace_is_called_in_the_same_way(name: str) -> None:
     assert f"self.{name}" in inspect.getsource(ConnectionHandler)
 
 
-@pytest.mark.parametrize("name", ["create_connection", "create_socket_pair", "select"])
+@pytest.mark.parametrize(
+    "name", ["create_connection", "create_socket_pair", "dispatch_callback", "select"]
+)
 def test_handler_has_what_we_replace(name: str) -> None:
     assert name in vars(Door)
     assert name in vars(SequentialThreadingHandler)

@@ -166,8 +166,9 @@ def test_node_of_a_lost_create_is_not_adopted_by_the_next_session(
 def test_holder_whose_session_was_replaced_has_lost_and_leaves_no_node(
     zk_proxy: ZkProxy, world: World, zk_path: str, zk_url: str, peek: Any
 ) -> None:
+    """Its node would stay for a minute, so that nobody else could have the lock."""
     ear = Ear()
-    client = world.connect(zk_proxy.url(zk_path), observer=ear)
+    client = world.connect(f"{zk_proxy.url(zk_path)}?session_timeout=60", observer=ear)
     hold = world.do(client.lock("k").acquire)
     behind = Waiter(world, zk_url)
 

@@ -109,7 +109,20 @@ def stand(
         found = yield from _found_again(nodes, spot, until)
         if found is not None:
             return found
+        nodes.asking(spot.owner, spot.folder)
+        return (yield from _stand_anew(nodes, spot, until, beside, new))
     nodes.asking(spot.owner, spot.folder)
+    try:
+        return (yield from _stand_anew(nodes, spot, until, beside, new))
+    except StoreUnavailable as failure:
+        if not failure.partial:  # nobody has heard of us
+            nodes.forget(spot.owner, spot.folder)
+        raise
+
+
+def _stand_anew(
+    nodes: Nodes, spot: Spot, until: float, beside: Sequence[Ask], new: Sequence[Ask]
+) -> Steps[Standing]:
     create = Create(f"{spot.folder}/{names.prefix_of(spot.owner)}{spot.mark}", spot.data)
     burst: list[Ask] = [create, Children(spot.folder), *beside]
     asks = burst

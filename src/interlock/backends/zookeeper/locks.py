@@ -66,6 +66,18 @@ class ZkLocks:
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
+        try:
+            return (yield from self._attempt(name, owner, waits, until))
+        except StoreError as failure:
+            # What failed was perhaps not executed, but what came before it was.
+            failure.partial |= self._known(name, owner)
+            raise
+
+    def _known(self, name: str, owner: str) -> bool:
+        """Whether an owner has a node."""
+        return self._held(name, owner) is not None
+
+    def _attempt(self, name: str, owner: str, waits: bool, until: float) -> Steps[int | Busy]:
         spot, topic = self._spot(name, owner), (name, owner) if waits else None
         standing, before = yield from self._line_up(spot, until, topic)
         if before is None:
@@ -74,6 +86,7 @@ class ZkLocks:
 
     def _line_up(self, spot: Spot, until: float, topic: Any) -> Steps[tuple[Standing, str | None]]:
         """Where we stand, and who is before us; who waits hears what becomes of that one."""
+        before: str | None = None
         standing = yield from self._stand(spot, until, topic)
         for _ in range(SCANS):
             yield from self._check(spot, standing, until)

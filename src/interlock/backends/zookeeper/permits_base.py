@@ -75,23 +75,12 @@ class ZkPermits(ZkLocks):
 
     # --- asking -------------------------------------------------------------------------
 
-    def attempt(
-        self, name: str, owner: str, lease: float, waits: bool, until: float
-    ) -> Steps[int | Busy]:
-        claim = self._claim(name, owner)
-        try:
-            return (yield from self._attempt(claim, waits, until))
-        except StoreError as failure:
-            # What failed was perhaps not executed, but what came before it was.
-            failure.partial |= self._known(claim)
-            raise
+    def _known(self, name: str, owner: str) -> bool:
+        line = self._nodes.get(owner, self._claim(name, owner).line.folder)
+        return line is not None or super()._known(name, owner)
 
-    def _known(self, claim: Claim) -> bool:
-        folders = (claim.line.folder, claim.leases.folder)
-        return any(self._nodes.get(claim.owner, each) is not None for each in folders)
-
-    def _attempt(self, claim: Claim, waits: bool, until: float) -> Steps[int | Busy]:
-        topic = (claim.name, claim.owner) if waits else None
+    def _attempt(self, name: str, owner: str, waits: bool, until: float) -> Steps[int | Busy]:
+        claim, topic = self._claim(name, owner), (name, owner) if waits else None
         seen = yield from self._seen_again(claim, until, topic)
         if seen is None:
             standing, before = yield from self._in_line(claim, until, topic)

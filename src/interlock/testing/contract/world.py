@@ -83,7 +83,7 @@ class World:
         """A new actor that waits for the lock by a new client, enqueued in the store."""
         actor, lock = self.actor(), self.lock(**terms)
         coming = actor.start(lock.acquire)
-        await self.until(lambda: "Parked" in self.told(lock.client))
+        await self.until(lambda: "Parked" in self.told(lock.client) or coming.done())
         return actor, lock, coming
 
     def pick(self, plain: Any, coroutine: Any) -> Any:

@@ -1,0 +1,52 @@
+"""What a client remembers of owners, and what it says of nodes that it may have left."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from interlock.backends.zookeeper.ground import Ground
+from interlock.backends.zookeeper.locks import ZkLocks
+from interlock.backends.zookeeper.nodes import Nodes
+from interlock.backends.zookeeper.wire import Answer
+from interlock.errors import StoreUnavailable
+from tests.recipes.hand import Hand
+
+OWNER = "11111111-1111-8111-8111-000000000000:11"
+NODE = "/app/_c_11111111-1111-8111-8111-00000000000b-lock-0000000007"
+FIRST = "_c_22222222-2222-4222-8222-222222222222-lock-0000000003"
+
+
+def asked(waits: bool) -> tuple[Hand, Ground]:
+    ground = Ground("zk://paper", "", Nodes(), SimpleNamespace(session_timeout=10.0))
+    return Hand(ZkLocks(ground).attempt("app", OWNER, 30.0, waits, 1e9)), ground
+
+
+def made() -> list[Any]:
+    """The answers to a create and a list, with somebody before us."""
+    stat = SimpleNamespace(czxid=5, ephemeralOwner=1)
+    return [Answer((NODE, stat), 1), Answer([FIRST, NODE.rpartition("/")[2]], 1)]
+
+
+def test_an_owner_of_whom_nobody_has_heard_is_not_remembered() -> None:
+    hand, ground = asked(waits=False)
+
+    hand.fail(StoreUnavailable("out of reach"))
+
+    assert hand.error is not None
+    assert not getattr(hand.error, "partial", None)
+    assert not ground.nodes.asked(OWNER, "/app")
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_failure_behind_the_create_says_that_something_is_left(waits: bool) -> None:
+    hand, ground = asked(waits)
+    hand.reply(made())  # then the one before us is watched, or a try takes its node away
+
+    hand.fail(StoreUnavailable("out of reach"))
+
+    assert isinstance(hand.error, StoreUnavailable)
+    assert hand.error.partial
+    assert ground.nodes.asked(OWNER, "/app")

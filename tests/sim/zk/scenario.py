@@ -1,0 +1,77 @@
+"""Who wants what of one name, what may go wrong, and how often."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import Any, NamedTuple
+
+from interlock.backends.zookeeper.ground import Ground
+from interlock.backends.zookeeper.locks import ZkLocks
+from interlock.backends.zookeeper.permits import ZkMutexes, ZkSemaphores
+from interlock.backends.zookeeper.rw import ZkRw
+
+NAME = "orders/42"
+
+#: All that there is of a read/write lock.
+WHOLE = 1000
+
+
+class Fault(Enum):
+    """What can go wrong, or get in the way."""
+
+    CUT = "its connection breaks"
+    LAGGED = "its server falls behind"
+    CANCELLED = "is cancelled"
+    KILLED = "is killed"
+    FROZEN = "stands still"
+    REVOKED = "loses its nodes to an operator"
+    REAPED = "empty directories are taken away"
+    SLOW = "everything takes its time"
+
+
+EVERY_FAULT = frozenset(Fault)
+
+
+class Want(NamedTuple):
+    """What a client wants of the name: as what, and how much of how much there is."""
+
+    kind: str
+    store: Callable[[Ground], Any]
+    weight: int = 1
+    room: int = 1
+
+    def __repr__(self) -> str:
+        return f"{self.kind} {self.weight} of {self.room}"
+
+
+LOCK = Want("lock", ZkLocks)
+READ = Want("read", lambda ground: ZkRw("read", ground), 1, WHOLE)
+WRITE = Want("write", lambda ground: ZkRw("write", ground), WHOLE, WHOLE)
+MUTEX = Want("mutex", ZkMutexes)
+
+
+def permits(room: int, weight: int = 1) -> Want:
+    return Want(
+        "semaphore", lambda ground: ZkSemaphores(room, weight, ground), weight=weight, room=room
+    )
+
+
+class Plan(NamedTuple):
+    """What one client does: how often it takes the lock, and how long it waits and works."""
+
+    want: Want = LOCK
+    wait: float = 60.0
+    work: float = 1.0
+    times: int = 1
+    lease: float = 30.0
+    downgrades: bool = False
+    crowded: bool = False
+
+
+class Scenario(NamedTuple):
+    """Clients, and how many of which faults may strike them."""
+
+    plans: tuple[Plan, ...] = (Plan(), Plan())
+    faults: int = 1
+    kinds: frozenset[Fault] = EVERY_FAULT

@@ -1,0 +1,196 @@
+"""One run: clients, servers and a clock, moved on one step at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from interlock.recipes.keep import NEVER
+from interlock.testing.sim import Violation
+from interlock.testing.sim.choices import Chooser
+
+from .clients import Client, Task
+from .ensembles import Ensemble, Session
+from .lines import TIMEOUT
+from .scenario import Fault, Scenario
+from .watch import Watch
+
+#: More steps than any run of a finite plan can take.
+ENDLESS = 4000
+
+#: What a step takes, in seconds: nearly nothing, but no two happen at once.
+INSTANT = 1e-6
+
+#: How much later than it may a thing that must happen does happen, in seconds.
+SLACK = 2 * TIMEOUT
+
+
+class Action(NamedTuple):
+    """Something that can happen next; `act` answers in words what it was."""
+
+    act: Callable[[], str]
+    client: int = -1
+
+
+class World:
+    """Everything that one schedule moves."""
+
+    #: What can go wrong next: see `strikes`.
+    strikes: Callable[[World], list[Action]]
+
+    def __init__(self, scenario: Scenario, chooser: Chooser, traced: bool = False) -> None:
+        self.scenario, self.chooser, self.faults = scenario, chooser, scenario.faults
+        self.now, self.steps = 0.0, 0
+        self.trace: list[str] | None = [] if traced else None
+        self.ensemble = Ensemble()
+        self.watch = Watch(self)
+        self.clients = [
+            Client(number, plan, self.ensemble, self.watch, self.clock)
+            for number, plan in enumerate(scenario.plans)
+        ]
+
+    def clock(self) -> float:
+        return self.now
+
+    def tell(self, client: int, what: str) -> None:
+        if self.trace is not None:
+            who = f"client {client}" if client >= 0 else "time"
+            self.trace.append(f"{self.now:8.3f}  {who}  {what}")
+
+    def tell_of(self, owner: str, what: str) -> None:
+        if self.trace is not None:
+            self.tell(int(owner[:2], 16) - 1, what)
+
+    @property
+    def living(self) -> list[Client]:
+        return [each for each in self.clients if not each.dead]
+
+    # --- moving on ---------------------------------------------------------------------------
+
+    def run(self) -> None:
+        for client in self.clients:
+            for task in client.tasks:
+                task.resume(None)
+        while not self._finished():
+            self._move()
+            self.watch.check()
+            self.steps += 1
+            if self.steps > ENDLESS:
+                raise Violation("a client never comes to its end")
+        self.watch.finished(self.clients)
+
+    def _finished(self) -> bool:
+        return all(each.finished for each in self.clients) and not self.ensemble.lingering()
+
+    def _move(self) -> None:
+        urgent, possible = self._next()
+        plain = urgent + possible
+        if not urgent and self.next_instant() < NEVER:
+            plain.append(Action(self._rest))
+        if not plain:
+            raise Violation("a client waits for ever")
+        every = plain + (self.strikes() if self.faults else [])
+        choice = 0 if len(every) == 1 else self.chooser.pick(len(every), len(plain), None)
+        if choice >= len(plain):
+            self.faults -= 1
+        self.now += INSTANT
+        self.tell(every[choice].client, every[choice].act())
+
+    # --- what can happen next ------------------------------------------------------------------
+
+    def _next(self) -> tuple[list[Action], list[Action]]:
+        """What is only a question of who comes first; and what may as well come later."""
+        acts = [Action(act, each.number) for each in self.living for act in self._next_of(each)]
+        delayed = self._delayed()
+        acts += [action for since, action in delayed if since + SLACK <= self.now]
+        return acts, [action for since, action in delayed if since <= self.now < since + SLACK]
+
+    def _next_of(self, client: Client) -> list[Callable[[], str]]:
+        line, acts = client.line, list[Callable[[], str]]()
+        if not client.frozen:
+            acts += [_going_on(task) for task in client.tasks if task.ready(self.now)]
+            acts += [line.hear] if line.inbox else []
+        return [*acts, line.execute] if line.open and line.outbox else acts
+
+    def _delayed(self) -> list[tuple[float, Action]]:
+        """What will happen sooner or later, and since when it may."""
+        found: list[tuple[float, Action]] = []
+        for client in self.living:
+            number, line = client.number, client.line
+            if client.frozen:
+                found.append((client.frozen_at, Action(client.thaw, number)))
+            elif not line.connected:
+                found.append((line.cut_at, Action(self._connecting(client), number)))
+            if line.open and line.server.lags:
+                found.append((line.server.lagged_at, Action(line.server.stop_lagging, number)))
+        for session in self.ensemble.sessions.values():
+            if not session.gone and not self._pings(session):
+                found.append((session.heard + TIMEOUT, Action(self._expiring(session), -1)))
+        for session in self.ensemble.lingering():
+            found.append((session.ended_at, Action(self._burying(session), -1)))
+        return found
+
+    def _pings(self, session: Session) -> bool:
+        """Whether the servers hear of a session all the time."""
+        client = self.clients[session.client]
+        line = client.line
+        calm = line.open and not line.outbox and not client.frozen
+        return calm and line.session is session
+
+    def _connecting(self, client: Client) -> Callable[[], str]:
+        def connect() -> str:
+            behind = False
+            if self.faults and Fault.LAGGED in self.scenario.kinds:
+                behind = bool(self.chooser.pick(2, 1, None))
+                self.faults -= behind
+            return client.line.reconnect(behind)
+
+        return connect
+
+    def _expiring(self, session: Session) -> Callable[[], str]:
+        def expire() -> str:
+            session.gone, session.ended_at = True, self.now
+            self.watch.seen.add("a session ended")
+            line = self.clients[session.client].line
+            if line.open and line.session is session:
+                line.hang_up()
+            return f"session {session.number:x} ends"
+
+        return expire
+
+    def _burying(self, session: Session) -> Callable[[], str]:
+        def bury() -> str:
+            self.ensemble.bury(session)
+            return f"the nodes of session {session.number:x} go"
+
+        return bury
+
+    # --- time ------------------------------------------------------------------------------------
+
+    def _rest(self) -> str:
+        self.watch.rests(self.clients)
+        return self.advance()
+
+    def advance(self) -> str:
+        """Let time pass, to the next instant for which somebody waits."""
+        self.now = max(self.now, self.next_instant())
+        for client in self.living:
+            session = client.line.session
+            if self._pings(session):
+                session.heard = max(session.heard, self.now - TIMEOUT / 3)
+        return "passes"
+
+    def next_instant(self) -> float:
+        awake = [each for each in self.living if not each.frozen]
+        dues = [task.due for each in awake for task in each.tasks if task.request is not None]
+        for since, _ in self._delayed():
+            dues += [since, since + SLACK]
+        return min((each for each in dues if each > self.now), default=NEVER)
+
+
+def _going_on(task: Task) -> Callable[[], str]:
+    def go_on() -> str:
+        task.go_on()
+        return task.words
+
+    return go_on
