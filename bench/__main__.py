@@ -26,6 +26,7 @@ QUESTIONS = (
     "primitives_sqlite",
     "fair",
     "foreign",
+    "zookeeper",
 )
 
 CHANGED = "The library's sources changed during this run: its figures do not belong together."

@@ -27,6 +27,7 @@ PACKAGES = (
     "pottery",
     "filelock",
     "diskcache",
+    "kazoo",
 )
 
 

@@ -16,6 +16,7 @@ from types import TracebackType
 HERE = Path(__file__).parent
 INTEROP = HERE.parent.parent / "interop"
 JARS = INTEROP / "build" / "java" / "lib"
+CURATOR = INTEROP / "build" / "curator" / "lib"
 REDSYNC = INTEROP / "build" / "go" / "redsync-peer"
 
 #: Seconds; a JVM on a busy machine takes its time.
@@ -83,6 +84,10 @@ def has_redisson() -> bool:
     return any(JARS.glob("redisson-*.jar")) and shutil.which("javac") is not None
 
 
+def has_curator() -> bool:
+    return any(CURATOR.glob("curator-recipes-*.jar")) and shutil.which("javac") is not None
+
+
 def has_redsync() -> bool:
     return REDSYNC.exists() and shutil.which("go") is not None
 
@@ -93,6 +98,9 @@ def versions() -> dict[str, str]:
     if has_redisson():
         jar = next(JARS.glob("redisson-*.jar"))
         found = {"java": _word("java", 1, "--version"), "Redisson": jar.stem.partition("-")[2]}
+    if has_curator():
+        jar = next(CURATOR.glob("curator-recipes-*.jar"))
+        found["Curator"] = jar.stem.removeprefix("curator-recipes-")
     if has_redsync():
         needed = (INTEROP / "go" / "go.mod").read_text().split()
         place = needed.index("github.com/go-redsync/redsync/v4")
@@ -107,14 +115,26 @@ def _word(program: str, place: int, *args: str) -> str:
 
 
 def compile_redisson(folder: str) -> None:
-    source = str(HERE / "RedissonTurns.java")
-    subprocess.run(["javac", "-cp", f"{JARS}/*", "-d", folder, source], check=True)
+    _compile(folder, "RedissonTurns.java", JARS)
+
+
+def compile_curator(folder: str) -> None:
+    _compile(folder, "CuratorTurns.java", CURATOR)
+
+
+def _compile(folder: str, source: str, jars: Path) -> None:
+    subprocess.run(["javac", "-cp", f"{jars}/*", "-d", folder, str(HERE / source)], check=True)
 
 
 def redisson(folder: str, port: int) -> Program:
     """A JVM with Redisson at its defaults."""
     place = f"{folder}{os.pathsep}{JARS}/*"
     return Program(["java", "-cp", place, "RedissonTurns", f"redis://127.0.0.1:{port}"])
+
+
+def curator(folder: str, hosts: str) -> Program:
+    """A JVM with Curator at its defaults."""
+    return Program(["java", "-cp", f"{folder}{os.pathsep}{CURATOR}/*", "CuratorTurns", hosts])
 
 
 def compile_redsync(folder: str) -> None:

@@ -110,6 +110,11 @@ class World:
             return told == store.trusted(FOREVER)
         return told is not None and least < told <= most
 
+    @property
+    def brief(self) -> float:
+        """A short lease; a server that is asked over a session needs some time to answer."""
+        return 0.2 if self.store_of(self.onlooker()).mortal else 0.8
+
     def watch(self, of: Any) -> Watch:
         """The traffic of a client, or of the client of a lock."""
         client = getattr(of, "client", of)

@@ -15,10 +15,10 @@ from ..world import World
 
 @only(kinds=PLAIN)
 async def test_a_short_lease_is_kept_for_many_times_its_length(world: World) -> None:
-    alice, hers, hold = await world.held(lease=0.2)
+    alice, hers, hold = await world.held(lease=world.brief)
     bob, his = world.actor(), world.lock()
 
-    end = now() + 0.5
+    end = now() + 2.5 * world.brief
     while now() < end:
         assert await bob.attempt(his) is None
         assert not hold.lost

@@ -98,7 +98,7 @@ async def test_after_a_loss_was_reported_the_lock_can_be_taken_anew(world: World
 
 @only(kinds=REENTRANT)
 async def test_an_inner_release_of_what_was_lost_says_so(world: World) -> None:
-    alice, lock, hold = await world.held(lease=0.2, renew=False)
+    alice, lock, hold = await world.held(lease=2 * world.brief, renew=False)
     await alice.acquire(lock)
     await world.until(lambda: hold.lost)
 
