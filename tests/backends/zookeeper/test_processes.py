@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -100,6 +101,23 @@ def test_child_of_a_task_does_not_end_its_parents_session(zk_url: str, peek: Any
         parent.expect("left")
         assert queue(peek, "claim") == []
         assert parent.ended() == 0
+
+
+@pytest.mark.parametrize("once", range(3))
+def test_fork_in_the_middle_of_everything_deadlocks_nobody(zk_url: str, once: int) -> None:
+    """The first child is forked while the parent's first connection is being opened."""
+    with Program("crowd", zk_url) as crowd:
+        crowd.expect("25", within=60)
+
+        assert crowd.ended() == 0
+
+
+def test_client_made_before_the_fork_works_in_every_worker(zk_url: str, tmp_path: Path) -> None:
+    with Program("prefork", zk_url, f"{tmp_path}/counter") as server:
+        server.expect("4 125", within=60)
+
+        assert server.ended() == 0
+        assert server.complaint() == ""
 
 
 def test_killed_holder_delays_the_next_by_no_more_than_its_session(zk_url: str, peek: Any) -> None:

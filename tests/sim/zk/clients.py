@@ -134,7 +134,7 @@ class Client:
         self.number, self.plan, self.watch, self.clock = number, plan, watch, clock
         self.identity = identity_of(number)
         self.dead = self.cancelled = False
-        self.frozen_at = NEVER
+        self.thaws_at = NEVER
         self.rota, self.bell = Rota(nullcontext()), SimWakes()
         self.line = Line(ensemble, number, clock, self._way_changed)
         self.ground = Ground(LABEL, "", Nodes(), self.line)
@@ -145,7 +145,7 @@ class Client:
 
     @property
     def frozen(self) -> bool:
-        return self.frozen_at < NEVER
+        return self.thaws_at < NEVER
 
     @property
     def finished(self) -> bool:
@@ -156,7 +156,7 @@ class Client:
         return not busy and self.line.idle and self.line.connected and not self.frozen
 
     def thaw(self) -> str:
-        self.frozen_at = NEVER
+        self.thaws_at = NEVER
         return "goes on"
 
     def _way_changed(self, doubtful: bool) -> None:

@@ -29,7 +29,7 @@ class Session:
     client: int
     heard: float
     gone: bool = False
-    ended_at: float = 0.0
+    lingers_until: float = 0.0
 
 
 class Ensemble:
@@ -68,7 +68,7 @@ class Server:
 
     def __init__(self, ensemble: Ensemble, knows: int, tell: Callable[[str], None]) -> None:
         self._ensemble, self._tell = ensemble, tell
-        self.lags, self.lagged_at = knows < len(ensemble.log), 0.0
+        self.lags, self.lags_until = knows < len(ensemble.log), 0.0
         self.tree = Tree()
         #: What is watched: a node (False) or its list of children (True).
         self._watches: set[tuple[str, bool]] = set()

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from interlock.testing.sim import Violation
-from interlock.testing.sim.choices import Chooser, Numbers, Script, Search, State
+from interlock.testing.sim.choices import Numbers, Script, Search, State
 
 from . import strikes as strikes
 from .scenario import Scenario
@@ -61,22 +61,25 @@ def drawn(seed: int, length: int = 600) -> list[int]:
 
 def wander(scenario: Scenario, numbers: Sequence[int]) -> set[str]:
     """Run the schedule that any numbers lead to; answers what was seen."""
-    return _run(scenario, Numbers(numbers)).watch.seen
+    chooser = Numbers(numbers)
+    world = World(scenario, chooser)
+    try:
+        world.run()
+    except Violation:
+        raise _told(scenario, chooser.path) from None
+    return world.watch.seen
 
 
 def replay(scenario: Scenario, choices: Sequence[int]) -> list[str]:
     """Run one schedule again and tell what happens in it; raises what it leads to."""
-    return _run(scenario, Script(choices)).trace or []
-
-
-def _run(scenario: Scenario, chooser: Chooser) -> World:
+    chooser = Script(choices)
     world = World(scenario, chooser, traced=True)
     try:
         world.run()
     except Violation as violation:
         violation.choices, violation.trace = chooser.path, world.trace or []
         raise
-    return world
+    return world.trace or []
 
 
 def _told(scenario: Scenario, choices: Sequence[int]) -> Violation:

@@ -70,8 +70,9 @@ class Line:
         self.seen = 0
         self.outbox: deque[Sent] = deque()
         self.inbox: deque[Heard] = deque()
-        #: Whether the client takes it to be open; when that ended; and whether the server does.
-        self.connected, self.cut_at, self.open = True, 0.0, True
+        #: Whether the client takes it to be open; when it finds the
+        #: next; and whether the server does.
+        self.connected, self.back_at, self.open = True, 0.0, True
         self._errands: deque[Ask] = deque()
         self._places: dict[Any, set[SimWakes]] = {}
         self._topics: dict[str, set[Any]] = {}
@@ -163,7 +164,7 @@ class Line:
         """The connection breaks: whatever is under way is lost, and every watch forgotten."""
         self.leave_server()
         lost = [*(each.sent for each in self.inbox), *self.outbox]
-        self.connected, self.cut_at = False, self._clock()
+        self.connected = False
         self.outbox.clear()
         self.inbox.clear()
         for sent in lost:

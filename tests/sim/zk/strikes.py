@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from typing import NamedTuple
 
 from interlock.backends.zookeeper import names
 from interlock.recipes.keep import NEVER
@@ -11,71 +11,80 @@ from interlock.testing.sim.clients import Cancelled
 
 from .clients import Client
 from .scenario import Fault
-from .trees import Gone
+from .trees import Gone, name_of
 from .watch import owned
-from .world import Action, World
+from .world import AWAY, BEHIND, World
 
 
-def strikes(world: World) -> list[Action]:
+class Strike(NamedTuple):
+    """A fault that can strike now, whom, and where."""
+
+    fault: Fault
+    number: int = -1
+    path: str = ""
+
+    def act(self, world: World) -> str:
+        world.watch.seen.add(f"fault: {self.fault.value}")
+        if self.fault is Fault.SLOW:
+            world.advance()
+        elif self.fault is Fault.REAPED:
+            world.ensemble.commit(Gone((self.path,)))
+        else:
+            _STRIKES[self.fault](world, world.clients[self.number])
+        return f"{self.fault.value} {self.path}".rstrip()
+
+
+def strikes(world: World) -> list[Strike]:
     """Everything that can go wrong at this moment."""
     kinds = world.scenario.kinds
-    return [
-        Action(partial(_strike, world, fault, act), client)
-        for fault, client, act in _possible(world)
+    found = [
+        Strike(fault, client.number)
+        for client in world.living
+        for fault in _of(client)
         if fault in kinds
     ]
+    if Fault.REVOKED in kinds:
+        found += [Strike(Fault.REVOKED, each.number) for each in world.living if _nodes(world, each)]
+    if Fault.REAPED in kinds:
+        found += [Strike(Fault.REAPED, path=path) for path in world.ensemble.tree.forsaken()]
+    if Fault.SLOW in kinds and world.next_instant() < NEVER:
+        found.append(Strike(Fault.SLOW))
+    return found
 
 
 World.strikes = strikes
 
 
-def _strike(world: World, fault: Fault, act: Callable[[], object]) -> str:
-    world.watch.seen.add(f"fault: {fault.value}")
-    act()
-    return fault.value
-
-
-def _possible(world: World) -> Iterator[tuple[Fault, int, Callable[[], object]]]:
-    for client in world.living:
-        for fault, act in _of(world, client):
-            yield fault, client.number, act
-    for path in world.ensemble.tree.forsaken():
-        yield Fault.REAPED, -1, partial(world.ensemble.commit, Gone((path,)))
-    if world.next_instant() < NEVER:
-        yield Fault.SLOW, -1, world.advance
-
-
-def _of(world: World, client: Client) -> Iterator[tuple[Fault, Callable[[], object]]]:
-    line = client.line
+def _of(client: Client) -> Iterator[Fault]:
+    line, busy = client.line, client.main.request is not None
     if not client.frozen:
-        yield Fault.FROZEN, partial(_freeze, world, client)
+        yield Fault.FROZEN
         if line.connected:
-            yield Fault.CUT, partial(_cut, world, client)
-        if client.main.request is not None and not client.cancelled:
-            yield Fault.CANCELLED, partial(_cancel, client)
+            yield Fault.CUT
+        if busy and not client.cancelled:
+            yield Fault.CANCELLED
     if line.open and not line.server.lags:
-        yield Fault.LAGGED, partial(_lag, world, client)
-    if client.main.request is not None:
-        yield Fault.KILLED, partial(_kill, world, client)
-    if _nodes(world, client):
-        yield Fault.REVOKED, partial(_rob, world, client)
+        yield Fault.LAGGED
+    if busy:
+        yield Fault.KILLED
 
 
 def _execute_some(world: World, client: Client) -> None:
     """Of what was sent, some is executed before the connection breaks."""
     waiting = len(client.line.outbox) if client.line.open else 0
     for _ in range(world.chooser.pick(waiting + 1, waiting + 1, None) if waiting else 0):
-        client.line.execute()
+        world.tell(client.number, client.line.execute())
 
 
 def _cut(world: World, client: Client) -> None:
     _execute_some(world, client)
     client.line.cut()
+    client.line.back_at = world.some(AWAY)
 
 
 def _kill(world: World, client: Client) -> None:
     _execute_some(world, client)
-    client.dead, client.frozen_at = True, float("inf")
+    client.dead, client.thaws_at = True, NEVER
     client.line.leave_server()
     for task in client.tasks:
         task.close()
@@ -83,25 +92,22 @@ def _kill(world: World, client: Client) -> None:
 
 
 def _freeze(world: World, client: Client) -> None:
-    client.frozen_at = world.now
+    client.thaws_at = world.some(AWAY)
 
 
-def _cancel(client: Client) -> None:
+def _cancel(world: World, client: Client) -> None:
     client.cancelled = True
     client.main.resume(None, Cancelled())
 
 
 def _lag(world: World, client: Client) -> None:
-    client.line.server.lags, client.line.server.lagged_at = True, world.now
+    server = client.line.server
+    server.lags, server.lags_until = True, world.some(BEHIND)
 
 
 def _nodes(world: World, client: Client) -> list[str]:
     nodes = world.ensemble.tree.nodes.items()
-    return [path for path, node in nodes if node.owner and owned(client, names_of(path))]
-
-
-def names_of(path: str) -> str:
-    return path.rpartition("/")[2]
+    return [path for path, node in nodes if node.owner and owned(client, name_of(path))]
 
 
 def _rob(world: World, client: Client) -> None:
@@ -110,4 +116,14 @@ def _rob(world: World, client: Client) -> None:
     world.ensemble.commit(Gone(paths))
     zxid = world.ensemble.tree.zxid
     for path in paths:
-        world.watch.robbed[names.owner_of(names_of(path))] = (world.now, zxid)
+        world.watch.robbed[names.owner_of(name_of(path))] = (world.now, zxid)
+
+
+_STRIKES: dict[Fault, Callable[[World, Client], None]] = {
+    Fault.CUT: _cut,
+    Fault.LAGGED: _lag,
+    Fault.CANCELLED: _cancel,
+    Fault.KILLED: _kill,
+    Fault.FROZEN: _freeze,
+    Fault.REVOKED: _rob,
+}

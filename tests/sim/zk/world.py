@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from interlock.recipes.keep import NEVER
 from interlock.testing.sim import Violation
@@ -15,14 +15,20 @@ from .lines import TIMEOUT
 from .scenario import Fault, Scenario
 from .watch import Watch
 
+if TYPE_CHECKING:
+    from .strikes import Strike
+
 #: More steps than any run of a finite plan can take.
 ENDLESS = 4000
 
 #: What a step takes, in seconds: nearly nothing, but no two happen at once.
 INSTANT = 1e-6
 
-#: How much later than it may a thing that must happen does happen, in seconds.
-SLACK = 2 * TIMEOUT
+#: How long a connection may be away, or a process stand still: longer than a session, or less.
+AWAY = (1.5 * TIMEOUT, 0.0, TIMEOUT / 3)
+
+#: How long a server may lag behind, and the nodes of a session outlive it.
+BEHIND, LINGERS = (TIMEOUT, 2 * TIMEOUT, 0.5), (TIMEOUT, 0.0, TIMEOUT / 3)
 
 
 class Action(NamedTuple):
@@ -36,7 +42,7 @@ class World:
     """Everything that one schedule moves."""
 
     #: What can go wrong next: see `strikes`.
-    strikes: Callable[[World], list[Action]]
+    strikes: Callable[[World], list[Strike]]
 
     def __init__(self, scenario: Scenario, chooser: Chooser, traced: bool = False) -> None:
         self.scenario, self.chooser, self.faults = scenario, chooser, scenario.faults
@@ -83,27 +89,29 @@ class World:
         return all(each.finished for each in self.clients) and not self.ensemble.lingering()
 
     def _move(self) -> None:
-        urgent, possible = self._next()
-        plain = urgent + possible
-        if not urgent and self.next_instant() < NEVER:
+        plain = self._next()
+        if not plain and self.next_instant() < NEVER:
             plain.append(Action(self._rest))
         if not plain:
             raise Violation("a client waits for ever")
-        every = plain + (self.strikes() if self.faults else [])
-        choice = 0 if len(every) == 1 else self.chooser.pick(len(every), len(plain), None)
-        if choice >= len(plain):
-            self.faults -= 1
+        strikes = self.strikes() if self.faults else []
+        width, choice = len(plain) + len(strikes), 0
+        if width > 1:
+            choice = self.chooser.pick(width, len(plain), None)
         self.now += INSTANT
-        self.tell(every[choice].client, every[choice].act())
+        if choice < len(plain):
+            self.tell(plain[choice].client, plain[choice].act())
+        else:
+            self.faults -= 1
+            strike = strikes[choice - len(plain)]
+            self.tell(strike.number, strike.act(self))
 
     # --- what can happen next ------------------------------------------------------------------
 
-    def _next(self) -> tuple[list[Action], list[Action]]:
-        """What is only a question of who comes first; and what may as well come later."""
+    def _next(self) -> list[Action]:
+        """What is only a question of who comes first."""
         acts = [Action(act, each.number) for each in self.living for act in self._next_of(each)]
-        delayed = self._delayed()
-        acts += [action for since, action in delayed if since + SLACK <= self.now]
-        return acts, [action for since, action in delayed if since <= self.now < since + SLACK]
+        return acts + [action for at, action in self._delayed() if at <= self.now]
 
     def _next_of(self, client: Client) -> list[Callable[[], str]]:
         line, acts = client.line, list[Callable[[], str]]()
@@ -113,22 +121,26 @@ class World:
         return [*acts, line.execute] if line.open and line.outbox else acts
 
     def _delayed(self) -> list[tuple[float, Action]]:
-        """What will happen sooner or later, and since when it may."""
+        """What will happen by itself, and when."""
         found: list[tuple[float, Action]] = []
         for client in self.living:
             number, line = client.number, client.line
             if client.frozen:
-                found.append((client.frozen_at, Action(client.thaw, number)))
+                found.append((client.thaws_at, Action(client.thaw, number)))
             elif not line.connected:
-                found.append((line.cut_at, Action(self._connecting(client), number)))
+                found.append((line.back_at, Action(self._connecting(client), number)))
             if line.open and line.server.lags:
-                found.append((line.server.lagged_at, Action(line.server.stop_lagging, number)))
+                found.append((line.server.lags_until, Action(line.server.stop_lagging, number)))
         for session in self.ensemble.sessions.values():
             if not session.gone and not self._pings(session):
-                found.append((session.heard + TIMEOUT, Action(self._expiring(session), -1)))
+                found.append((session.heard + TIMEOUT, Action(self._expiring(session))))
         for session in self.ensemble.lingering():
-            found.append((session.ended_at, Action(self._burying(session), -1)))
+            found.append((session.lingers_until, Action(self._burying(session))))
         return found
+
+    def some(self, lengths: Sequence[float]) -> float:
+        """One of several lengths of time."""
+        return self.now + lengths[self.chooser.pick(len(lengths), len(lengths), None)]
 
     def _pings(self, session: Session) -> bool:
         """Whether the servers hear of a session all the time."""
@@ -139,17 +151,18 @@ class World:
 
     def _connecting(self, client: Client) -> Callable[[], str]:
         def connect() -> str:
-            behind = False
-            if self.faults and Fault.LAGGED in self.scenario.kinds:
-                behind = bool(self.chooser.pick(2, 1, None))
-                self.faults -= behind
-            return client.line.reconnect(behind)
+            behind = bool(self.faults and Fault.LAGGED in self.scenario.kinds)
+            behind = behind and bool(self.chooser.pick(2, 2, None))
+            self.faults -= behind
+            words = client.line.reconnect(behind)
+            client.line.server.lags_until = self.some(BEHIND) if behind else self.now
+            return words
 
         return connect
 
     def _expiring(self, session: Session) -> Callable[[], str]:
         def expire() -> str:
-            session.gone, session.ended_at = True, self.now
+            session.gone, session.lingers_until = True, self.some(LINGERS)
             self.watch.seen.add("a session ended")
             line = self.clients[session.client].line
             if line.open and line.session is session:
@@ -183,8 +196,7 @@ class World:
     def next_instant(self) -> float:
         awake = [each for each in self.living if not each.frozen]
         dues = [task.due for each in awake for task in each.tasks if task.request is not None]
-        for since, _ in self._delayed():
-            dues += [since, since + SLACK]
+        dues += [at for at, _ in self._delayed()]
         return min((each for each in dues if each > self.now), default=NEVER)
 
 

@@ -6,6 +6,9 @@ not trusted will not be trusted in a moment, so that is remembered here, and sai
 
 from __future__ import annotations
 
+# Python imports it when an address is first looked up, which is done in a thread: a child that
+# is forked in this moment would wait for that import for ever.
+import encodings.idna  # noqa: F401
 import socket
 import ssl
 import threading

@@ -1,0 +1,66 @@
+"""Does with Interlock on ZooKeeper what it reads.
+
+Arguments: the URL of the servers, and the world, `threads` or `tasks`.
+"""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import interlock
+from tests.backends.redis.worlds import WORLDS
+
+from ..harness.participants import candidate
+from . import contenders
+from .lines import obey
+from .ours import make
+
+
+class Peer:
+    """Holds by their handles; and contenders of several makes."""
+
+    def __init__(self, url: str, world: str) -> None:
+        self._url, self._world = url, WORLDS[world]()
+        self._client = self._world.connect(url)
+        self._holds: dict[str, Any] = {}
+
+    def perform(self, command: dict[str, Any]) -> Any:
+        return getattr(self, "do_" + command["verb"])(command)
+
+    def do_acquire(self, command: dict[str, Any]) -> int:
+        """Take it; answers the token."""
+        lock = make(self._client, command["kind"], command["name"], **command.get("terms", {}))
+        hold = self._world.do(lock.acquire)
+        self._holds[command["handle"]] = hold
+        return int(hold.token)
+
+    def do_lead(self, command: dict[str, Any]) -> int:
+        """Wait for the leadership of a name; answers the token."""
+        wanting = candidate(self._client, command["name"], command["identity"])
+        return int(self._world.start(wanting.acquire).result().token)
+
+    def do_act(self, command: dict[str, Any]) -> str:
+        """What a careful holder finds out before it does anything: empty when all is well."""
+        try:
+            self._holds[command["handle"]].ensure()
+        except interlock.LockLost as lost:
+            return str(lost)
+        return ""
+
+    def do_contend(self, command: dict[str, Any]) -> list[dict[str, list[Any]]]:
+        """Let each of those named want the same name; tells what became of each."""
+        makes = command["contenders"]
+        wishes = [
+            contenders.Wish(command, self._url, f"{make}{number}")
+            for number, make in enumerate(makes)
+        ]
+        with ThreadPoolExecutor(len(makes)) as pool:
+            work = [contenders.CONTENDERS[make] for make in makes]
+            list(pool.map(lambda does, wish: does(wish), work, wishes))
+        return [wish.told for wish in wishes]
+
+
+if __name__ == "__main__":
+    obey(Peer(*sys.argv[1:]).perform)
