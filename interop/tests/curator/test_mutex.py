@@ -127,7 +127,7 @@ def test_java_goes_on_when_one_of_ours_gives_up_in_the_middle(meeting: Meeting) 
     first, java = meeting.ours("mutex"), meeting.java("mutex")
     first.take()
     impatient = meeting.ours("mutex")
-    waiting = meeting.world.start(lambda: impatient.lock.acquire(timeout=1.0))
+    waiting = meeting.world.start(lambda: impatient.lock.acquire(timeout=2.0))
     eventually(lambda: len(meeting.inside()) == 2)
     meeting.queue_up(java)
     with pytest.raises(AcquireTimeout):

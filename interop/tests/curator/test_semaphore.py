@@ -61,7 +61,7 @@ def test_who_gives_up_leaves_neither_lease_nor_place(
     java = meeting.java(kind, max=1)
     standing = meeting.nodes()
     giving_up = [
-        meeting.world.start(lambda each=each: each.lock.acquire(timeout=0.5))  # type: ignore[misc]
+        meeting.world.start(lambda each=each: each.lock.acquire(timeout=1.0))  # type: ignore[misc]
         for each in (first, second)
     ]
     eventually(lambda: len(meeting.inside("/leases")) == 2 and len(meeting.inside("/locks")) == 2)

@@ -19,8 +19,12 @@ NODE = "/app/_c_11111111-1111-8111-8111-00000000000b-lock-0000000007"
 FIRST = "_c_22222222-2222-4222-8222-222222222222-lock-0000000003"
 
 
+class Session:
+    session_timeout = 10.0
+
+
 def asked(waits: bool) -> tuple[Hand, Ground]:
-    ground = Ground("zk://paper", "", Nodes(), SimpleNamespace(session_timeout=10.0))
+    ground = Ground("zk://paper", "", Nodes(), Session())
     return Hand(ZkLocks(ground).attempt("app", OWNER, 30.0, waits, 1e9)), ground
 
 

@@ -134,6 +134,8 @@ class Client:
         self.number, self.plan, self.watch, self.clock = number, plan, watch, clock
         self.identity = identity_of(number)
         self.dead = self.cancelled = False
+        #: Its latest acquisition.
+        self.owner = ""
         self.thaws_at = NEVER
         self.rota, self.bell = Rota(nullcontext()), SimWakes()
         self.line = Line(ensemble, number, clock, self._way_changed)
@@ -167,7 +169,8 @@ class Client:
 
     def _program(self) -> Steps[None]:
         for number in range(self.plan.times):
-            yield from self._turn(f"{self.identity}:{number + 1}{self.store.mark}")
+            self.owner = f"{self.identity}:{number + 1}{self.store.mark}"
+            yield from self._turn(self.owner)
 
     def _turn(self, owner: str) -> Steps[None]:
         began, plan = self.clock(), self.plan

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from interlock.backends.zookeeper import names
 from interlock.recipes.lock import POLL_CAP
 from interlock.testing.sim import SimHold, Violation
 
@@ -143,17 +144,23 @@ def its_turn(client: Client, tree: Tree) -> bool:
     want, path = client.plan.want, "/orders/42"
     if want.kind in ("lock", "read", "write"):
         return _first(client, tree.children(path), want.kind == "read")
-    leases = [each for each in tree.children(f"{path}/leases") if not owned(client, each)]
+    leases = [each for each in tree.children(f"{path}/leases") if not _waiting(client, each)]
     first = _first(client, tree.children(f"{path}/locks"), False)
     return first and len(leases) + want.weight <= want.room
 
 
 def _first(client: Client, children: set[str], reads: bool) -> bool:
-    mine = [each[-10:] for each in children if owned(client, each)]
-    others = [each for each in children if not owned(client, each)]
+    mine = [each[-10:] for each in children if _waiting(client, each)]
+    others = [each for each in children if not _waiting(client, each)]
     before = [each[-10:] for each in others if not reads or "__WRIT__" in each]
     return bool(mine) and min(mine) < min(before, default="a")
 
 
 def owned(client: Client, node: str) -> bool:
+    """Whether a node is of any acquisition of a client."""
     return node.startswith(f"_c_{client.identity[:23]}")
+
+
+def _waiting(client: Client, node: str) -> bool:
+    """Whether a node is of the latest acquisition of a client."""
+    return names.belongs_to(node, client.owner)

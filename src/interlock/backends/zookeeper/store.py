@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import Any
+from functools import cache
 
 from ...stores import AsyncLink, Link
 from .catalogue import ZkDirectory
 from .ground import Ground
+from .latches import ZkLatches
 from .locks import ZkLocks
 from .nodes import Nodes
+from .permits import ZkLeasedSemaphores, ZkMutexes, ZkSemaphores
+from .rw import ZkRw
 from .settings import Settings
 from .transport import Transport
 
@@ -20,46 +22,18 @@ class ZkBackend:
     def __init__(self, settings: Settings) -> None:
         self._settings, self.label = settings, settings.label
         self._transport = Transport(settings)
-        self.ground = Ground(self.label, settings.root, Nodes(), self._transport)
-        self.locks = self.fair_locks = self.fenced_locks = ZkLocks(self.ground)
-        self.directory = ZkDirectory(self.ground)
-        self._permits: dict[Any, Any] = {}
+        self.ground = ground = Ground(self.label, settings.root, Nodes(), self._transport)
+        self.locks = self.fair_locks = self.fenced_locks = ZkLocks(ground)
+        self.mutexes, self.latches = ZkMutexes(ground), ZkLatches(ground)
+        self.readers, self.writers = ZkRw("read", ground), ZkRw("write", ground)
+        self.directory = ZkDirectory(ground)
+        self._semaphores, self._leased = cache(ZkSemaphores), cache(ZkLeasedSemaphores)
 
-    @cached_property
-    def readers(self) -> Any:
-        from .rw import ZkRw
+    def semaphores(self, permits: int | None, weight: int) -> ZkSemaphores:
+        return self._semaphores(permits, weight, self.ground)
 
-        return ZkRw("read", self.ground)
-
-    @cached_property
-    def writers(self) -> Any:
-        from .rw import ZkRw
-
-        return ZkRw("write", self.ground)
-
-    @cached_property
-    def mutexes(self) -> Any:
-        from .permits import ZkMutexes
-
-        return ZkMutexes(self.ground)
-
-    @cached_property
-    def latches(self) -> Any:
-        from .latches import ZkLatches
-
-        return ZkLatches(self.ground)
-
-    def semaphores(self, permits: int | None, weight: int) -> Any:
-        from .permits import ZkSemaphores
-
-        key = ("semaphore", permits, weight)
-        return self._permits.setdefault(key, ZkSemaphores(permits, weight, self.ground))
-
-    def leased_semaphores(self, permits: int | None) -> Any:
-        from .permits import ZkLeasedSemaphores
-
-        key = ("leased_semaphore", permits)
-        return self._permits.setdefault(key, ZkLeasedSemaphores(permits, self.ground))
+    def leased_semaphores(self, permits: int | None) -> ZkLeasedSemaphores:
+        return self._leased(permits, self.ground)
 
     def link(self) -> Link:
         from .blocking import ZkLink
