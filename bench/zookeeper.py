@@ -49,7 +49,7 @@ from .tasks import TASKS, rush
 AIO_LOCK, AIO_SEMAPHORE = "aio lock()", "aio semaphore()"
 CURATOR_SEMAPHORE = "Curator InterProcessSemaphoreV2"
 #: Whom each is compared with, if it is not the lock.
-PEERS = dict.fromkeys(
+PEERS: dict[str, str] = dict.fromkeys(
     (SEMAPHORE, AIO_SEMAPHORE, CURATOR_SEMAPHORE, KAZOO_SEMAPHORE), KAZOO_SEMAPHORE
 )
 

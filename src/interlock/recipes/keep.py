@@ -188,7 +188,7 @@ class Rota:
             lost: list[Kept] = []
             batches: list[tuple[Group, list[Kept]]] = []
             for key, group in list(self._groups.items()):
-                if group.next_at <= now:
+                if min(group.next_at, group.next_loss) <= now:  # a loss may be of one that left
                     _sort(group, now, lost, batches)
                     # Only now: a lock taken and released again and again would otherwise
                     # wake the keeper each time.
@@ -328,7 +328,7 @@ def _reason(hold: Kept, until: float) -> Steps[str]:
 
 def _pay(rota: Rota, owed: Owed, next_loss: float, clock: Clock) -> Steps[bool]:
     """Withdraw an owner; False when the store did not confirm it, or time presses."""
-    if clock() < owed.expires:  # else its lease has ended by itself
+    if not owed.store.mortal or clock() < owed.expires:  # else its lease has ended by itself
         until = min(next_loss, clock() + 1.0)
         if until <= clock():
             return False

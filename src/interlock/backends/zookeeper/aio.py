@@ -11,10 +11,11 @@ from ...drive import now
 from ...errors import StoreError
 from ...steps import Call, Reply, Wakes
 from ...tasks import Sent, TaskWakes, pause_task
-from .blocking import CONNECTION
+from .batches import Batch
+from .blocking import CONNECTION, answered_by
 from .doors import FAREWELL
 from .settings import Settings
-from .transport import Batch, Transport
+from .transport import Transport
 from .wire import awaited
 
 #: Seconds for the farewell of a loop that is closing.
@@ -63,8 +64,8 @@ class ZkAsyncLink:
         if batch.done:  # nobody awaits anything
             _settle(sent, batch.replies)
             return sent
-        pause = max(max(request.until for request in requests) - now(), 0.0)
-        timer = loop.call_later(min(pause, 3600.0), self._give_up, sent, batch)
+        seconds = answered_by(max(request.until for request in requests))
+        timer = loop.call_later(seconds, self._give_up, sent, batch)
         sent.add_done_callback(lambda _: timer.cancel())
         return sent
 

@@ -10,9 +10,10 @@ from ...drive import now
 from ...errors import StoreError
 from ...parking import ThreadWakes, pause_thread
 from ...steps import Call, Reply, Wakes
+from .batches import LONGEST_ANSWER, Batch
 from .doors import FAREWELL
 from .settings import Settings
-from .transport import Batch, Transport
+from .transport import Transport
 from .wire import awaited
 
 CONNECTION = "connection"
@@ -42,7 +43,7 @@ class ZkLink:
         arrived.acquire()
         batch = Batch([request.operation for request in requests], arrived.release)
         transport.ask(batch)
-        if not batch.done and not arrived.acquire(timeout=_seconds(until)):
+        if not batch.done and not arrived.acquire(timeout=answered_by(until)):
             return batch.given_up(transport.label)
         return batch.replies
 
@@ -84,6 +85,6 @@ class ZkLink:
             parting.clear_away()
 
 
-def _seconds(until: float) -> float:
-    """How long to wait for a lock, which takes no more than some years."""
-    return min(max(until - now(), 0.0), threading.TIMEOUT_MAX)
+def answered_by(until: float) -> float:
+    """How many seconds to wait for an answer that is worth having until an instant."""
+    return min(max(until - now(), 0.0), LONGEST_ANSWER)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from kazoo.client import KazooClient
@@ -23,12 +23,13 @@ from kazoo.protocol.states import KazooState, KeeperState
 from kazoo.retry import KazooRetry
 
 from ...errors import StoreError, StoreUnavailable, closed
+from .batches import Batch, Slot
 from .doors import FAREWELL, Door, Parting
 from .errands import Errands
 from .nodes import Node
 from .pump import Burst, Pump
 from .settings import Settings, client_options
-from .wire import Answer, Ask, awaited, disbelieved, judged, packed, unanswered, unpacked
+from .wire import Answer, Ask, awaited, disbelieved, packed
 
 log = logging.getLogger("interlock.zookeeper")
 
@@ -40,52 +41,6 @@ class Place(Protocol):
     """Where somebody waits; it may be told so from any thread."""
 
     def wake(self) -> None: ...
-
-
-class Batch:
-    """Questions asked at once; `arrived` is called in kazoo's loop when all are answered."""
-
-    __slots__ = ("_arrived", "asks", "done", "replies")
-
-    def __init__(self, asks: Sequence[Ask], arrived: Callable[[], None]) -> None:
-        self.asks, self._arrived = asks, arrived
-        self.replies: list[Any] = [None] * len(asks)
-        self.done = False
-
-    def settle(self, place: int, reply: Any) -> None:
-        """Note an answer; kazoo may say twice that a call has failed, and in two threads."""
-        if self.replies[place] is None:
-            self.replies[place] = reply
-            if None not in self.replies and not self.done:
-                self.done = True
-                self._arrived()
-
-    def given_up(self, store: str) -> list[Any]:
-        """What is known when nobody waits any longer."""
-        late = "the server did not answer in time"
-        return [
-            unanswered(ask, store, late) if reply is None else reply
-            for ask, reply in zip(self.asks, self.replies, strict=True)
-        ]
-
-
-class _Slot:
-    """Where kazoo puts one answer: it has the two methods of kazoo's own results."""
-
-    __slots__ = ("_batch", "_place", "_transport")
-
-    def __init__(self, transport: Transport, batch: Batch, place: int) -> None:
-        self._transport, self._batch, self._place = transport, batch, place
-
-    def set(self, value: Any) -> None:
-        self._batch.settle(self._place, Answer(unpacked(value), self._transport.session))
-
-    def set_exception(self, error: BaseException) -> None:
-        transport, ask = self._transport, self._batch.asks[self._place]
-        reply: Any = judged(ask, error, transport.label)
-        if not isinstance(reply, StoreError):
-            reply = Answer(reply, transport.session)
-        self._batch.settle(self._place, reply)
 
 
 class Transport:
@@ -130,7 +85,7 @@ class Transport:
             if topic is not None:
                 with self._mutex:  # kazoo's loop may be taking them out
                     self._topics.setdefault(ask.path, set()).add(topic)
-            burst.each.append((self._packed(ask), _Slot(self, batch, place)))
+            burst.each.append((self._packed(ask), Slot(self, batch, place)))
         if self.connected:
             self._errands.send(lambda ask, heard: burst.each.append((self._packed(ask), heard)))
         if burst.each:
