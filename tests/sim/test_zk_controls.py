@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.zookeeper import folder, locks, permits_base, permits_leases
+from interlock.backends.zookeeper import folder, locks, permits_leases
 from interlock.backends.zookeeper.folder import Spot, Standing
 from interlock.backends.zookeeper.locks import ZkLocks
-from interlock.backends.zookeeper.permits_base import ZkPermits
+from interlock.backends.zookeeper.permits_base import Seen, ZkPermits
 from interlock.backends.zookeeper.rw import ZkRw
-from interlock.backends.zookeeper.wire import Answer, Exists, No, Sync
+from interlock.backends.zookeeper.wire import Exists, Sync
 from interlock.model import Busy
 from interlock.steps import Call, Steps, Together
 from interlock.testing.sim import Violation
 
 from .zk.explore import drawn, wander
-from .zk.scenario import LOCK, MUTEX, READ, WRITE, Fault, Plan, Scenario, Want, permits
+from .zk.scenario import LOCK, MUTEX, WRITE, Fault, Plan, Scenario, Want, permits
 
 #: Within how many seeds each broken rule must be found.
 SEEDS = 300
@@ -114,7 +114,7 @@ def test_without_asking_the_leader_whoever_leaves_leaves_a_node_behind(
 ) -> None:
     monkeypatch.setattr(locks, "leave", broken(folder.leave, asked=unsynced))
 
-    found((Plan(times=2), Plan()), 4, {Fault.CUT, Fault.LAGGED, Fault.CANCELLED}, "left behind")
+    found((Plan(wait=0.0, times=3), Plan()), 2, {Fault.CUT, Fault.LAGGED}, "left behind")
 
 
 # --- waiting -----------------------------------------------------------------------------------
@@ -162,19 +162,14 @@ def test_without_the_line_two_wait_for_each_others_leases(
 def test_lease_counted_before_it_is_made_is_one_too_many(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Without the line as well: it would hide the mistake."""
-    in_line = ZkPermits._in_line
+    """A lease that was not there yet when its owner looked: the line alone does not help."""
 
-    def anywhere(*args: Any) -> Steps[tuple[Standing, None]]:
-        standing, _ = yield from in_line(*args)
-        return standing, None
+    def unseen(seen: Seen) -> bool:
+        return len(seen.leases) - len(seen.mine.together) <= seen.room
 
-    def unlisted(replies: list[Any]) -> list[Any]:
-        return replies
+    monkeypatch.setattr(Seen, "fits", property(unseen))
 
-    monkeypatch.setattr(ZkPermits, "_in_line", anywhere)
-    monkeypatch.setattr(permits_base.Seen, "fits", property(lambda seen: seen.holder is None))
-    pytest.skip("x")
+    found((Plan(permits(2)),) * 4, 0, set(), "believe that they hold")
 
 
 def test_writer_that_stops_writing_before_it_reads_lets_another_in(
@@ -202,3 +197,13 @@ def test_without_asking_the_leader_a_renewal_overlooks_a_revocation(
     plan = Plan(work=20.0)
 
     found((plan, plan), 2, {Fault.LAGGED, Fault.REVOKED}, "was robbed of")
+
+
+def test_debt_forgotten_with_its_lease_leaves_a_node_behind(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A node does not end with its lease, so whoever owes its withdrawal owes it for good."""
+    monkeypatch.setattr(ZkLocks, "mortal", True)
+    plan = Plan(lease=1.0, times=2)
+
+    found((plan, plan), 2, {Fault.CUT, Fault.CANCELLED}, "for ever")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,8 +76,8 @@ def test_whoever_meets_one_too_many_says_so(
     """The marker of somebody who did not ask anybody."""
     (tmp_path / "inside-0").mkdir()
     (tmp_path / "inside-0" / "stranger").touch()
-    work = {"kind": "lock", "name": path, "folder": str(tmp_path), "run_ms": 100}
-    (told,) = pythons.ask(verb="contend", contenders=[make], **work)
+    work: dict[str, Any] = {"kind": "lock", "folder": str(tmp_path), "run_ms": 100}
+    (told,) = pythons.ask(verb="contend", name=path, contenders=[make], **work)
     assert len(told["violations"]) == len(told["tokens"]) > 0
 
 

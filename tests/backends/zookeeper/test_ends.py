@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from interlock import InterlockError, StoreUnavailable
+from interlock.backends.zookeeper.batches import Batch
 from interlock.backends.zookeeper.settings import Settings
-from interlock.backends.zookeeper.batches import Batch, Transport
+from interlock.backends.zookeeper.transport import Transport
 from interlock.backends.zookeeper.wire import Sync
 from interlock.testing.frames import ZkProxy
 from interlock.testing.zookeepers import ZooKeeperServer

@@ -13,7 +13,6 @@ from . import strikes as strikes
 from .scenario import Scenario
 from .world import World
 
-
 #: How many of the choices go to faults.
 RATES = (0.01, 0.03, 0.1)
 
@@ -54,8 +53,7 @@ def drawn(seed: int, length: int = 600) -> list[int]:
     source = random.Random(seed)
     rate = source.choice(RATES)
     return [
-        source.randrange(1000) * 100 + (99 if source.random() < rate else 0)
-        for _ in range(length)
+        source.randrange(1000) * 100 + (99 if source.random() < rate else 0) for _ in range(length)
     ]
 
 

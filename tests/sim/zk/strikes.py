@@ -44,7 +44,9 @@ def strikes(world: World) -> list[Strike]:
         if fault in kinds
     ]
     if Fault.REVOKED in kinds:
-        found += [Strike(Fault.REVOKED, each.number) for each in world.living if _nodes(world, each)]
+        found += [
+            Strike(Fault.REVOKED, each.number) for each in world.living if _nodes(world, each)
+        ]
     if Fault.REAPED in kinds:
         found += [Strike(Fault.REAPED, path=path) for path in world.ensemble.tree.forsaken()]
     if Fault.SLOW in kinds and world.next_instant() < NEVER:

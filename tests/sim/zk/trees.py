@@ -25,7 +25,7 @@ class Stat(NamedTuple):
     czxid: int
     ctime: int
     version: int
-    ephemeralOwner: int  # noqa: N815
+    ephemeralOwner: int
 
 
 @dataclass(slots=True)

@@ -186,7 +186,9 @@ class World:
 
     def advance(self) -> str:
         """Let time pass, to the next instant for which somebody waits."""
-        self.now = max(self.now, self.next_instant())
+        instant = self.next_instant()
+        if instant < NEVER:
+            self.now = instant
         for client in self.living:
             session = client.line.session
             if self._pings(session):
