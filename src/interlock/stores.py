@@ -41,6 +41,11 @@ class LockStore(Protocol):
         """For how much of a lease the store stands, counted from each answer; mostly all."""
         ...
 
+    def since(self, asked: float) -> float:
+        """From when a lease counts that was granted in answer to a question of `asked`; mostly
+        from then on."""
+        ...
+
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:

@@ -140,7 +140,7 @@ def test_killed_demo_leaves_no_process_behind(demo: subprocess.Popen[str], place
     ("words", "sentence"),
     [
         (["--url", "memory://"], "memory:// is one process's own"),
-        (["--url", "zk://host"], "is not a store that Interlock knows"),
+        (["--url", "etcd://host"], "is not a store that Interlock knows"),
         (["--seconds", "0"], "between 1 and 3600"),
     ],
 )

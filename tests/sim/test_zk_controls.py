@@ -75,13 +75,11 @@ def as_if_ours(replies: list[Any]) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("want", [LOCK, WRITE, MUTEX], ids=repr)
+@pytest.mark.parametrize("want", [LOCK, WRITE], ids=repr)
 def test_without_asking_whose_a_node_is_a_dying_one_is_adopted(
     want: Want, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gullible = broken(folder.survivors, told=as_if_ours)
-    monkeypatch.setattr(folder, "survivors", gullible)
-    monkeypatch.setattr(permits_leases, "survivors", gullible)
+    monkeypatch.setattr(folder, "survivors", broken(folder.survivors, told=as_if_ours))
     plan = Plan(want, work=5.0, times=2)
 
     found((plan, plan), 2, {Fault.CUT}, "believe that they hold")

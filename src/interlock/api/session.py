@@ -195,7 +195,7 @@ class BaseSession(Teller):
                 return
             hold.forget()
             self.lines.leaving.add(hold.owner)
-            standing = self.rota.drop(hold)
+            standing, late = self.rota.drop(hold), now() >= hold.until
             if not standing and self.rota.closed:
                 raise hold.lost_error(hold.cause or "its client was closed")
             if hold.cause is not None and not hold.store.mortal:
@@ -217,7 +217,7 @@ class BaseSession(Teller):
             raise
         finally:
             self.lines.leaving.discard(hold.owner)
-        if not standing or not released:
+        if late or not standing or not released:
             raise hold.lost_error(hold.cause or "its lease ended before it was released")
         if self.observer is not None:
             held = now() - hold.acquired

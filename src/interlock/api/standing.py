@@ -106,7 +106,7 @@ class Standing:
         self.until = min(until, self.max_at)
         # At the ceiling the store still keeps others out, so there is no need to hurry.
         self.lost_at = min(until - self._guard, self.max_at)
-        due = asked + self.lease / 3
+        due = asked + min(self.lease / 3, (until - asked) / 2)
         self.renew_at = due if self.kept and due < self.max_at else NEVER
 
     @property
@@ -159,10 +159,12 @@ class Standing:
 
         Two questions may be under way at once; the later one counts, whichever is answered last.
         """
-        until = validity(asked, self.lease)
+        until = validity(self.store.since(asked), self.lease)
         self.doubtful = False
         if until > self.until:
             self._stand(asked, until)
+        elif self.renew_at != NEVER:
+            self.renew_at = asked + self.lease / 12  # nothing was won by asking: ask again
         if self._client.observer is not None:
             self._client.tell(Renewed(self.name, self.owner, self.token, self.until))
 

@@ -31,6 +31,9 @@ class LedgerLocks:
     def trusted(self, lease: float) -> float:
         return lease
 
+    def since(self, asked: float) -> float:
+        return asked
+
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:

@@ -195,7 +195,8 @@ def attempt(seeking: Seeking, waits: bool) -> Steps[Grant | Busy]:
         if isinstance(answer, Busy):
             seeking.traced = traced or waits or seeking.doubted or answer.placed
             return answer
-        until = validity(asked, seeking.store.trusted(seeking.lease))
+        store = seeking.store
+        until = validity(store.since(asked), store.trusted(seeking.lease))
         if seeking.answered < until:
             return Grant(seeking.name, seeking.owner, answer, asked, until, seeking.doubted)
         late += 1

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -22,6 +24,9 @@ from .scenes import Ear, Waiter, eventually, owners, queue
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
 WORKERS = 4
+
+#: Seconds that a worker stays inside, so that whoever comes in as well meets it there.
+STAY = 0.005
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +50,19 @@ class Section:
         self.tokens: list[int] = []
         self.overlaps = 0
 
-    def enter(self, token: int) -> None:
-        if not self._door.acquire(blocking=False):
+    @contextmanager
+    def entered(self, token: int) -> Iterator[None]:
+        """Be inside; whoever finds somebody there stays outside, and leaves the door alone."""
+        alone = self._door.acquire(blocking=False)
+        if alone:
+            self.tokens.append(token)
+        else:
             self.overlaps += 1
-            return
-        self.tokens.append(token)
-
-    def leave(self) -> None:
-        self._door.release()
+        try:
+            yield
+        finally:
+            if alone:
+                self._door.release()
 
 
 class Load:
@@ -83,9 +93,8 @@ class Load:
 def work(lock: Any, load: Load) -> None:
     section = load.section
     while not load.stop.is_set():
-        with suppress(*load.forgiven), lock as hold:
-            section.enter(hold.token)
-            section.leave()
+        with suppress(*load.forgiven), lock as hold, section.entered(hold.token):
+            time.sleep(STAY)
 
 
 async def work_async(lock: Any, load: Load) -> None:
@@ -93,8 +102,8 @@ async def work_async(lock: Any, load: Load) -> None:
     while not load.stop.is_set():
         with suppress(*load.forgiven):
             async with lock as hold:
-                section.enter(hold.token)
-                section.leave()
+                with section.entered(hold.token):
+                    await asyncio.sleep(STAY)
 
 
 def test_killed_leader_lets_nobody_overlap_and_tokens_rise(

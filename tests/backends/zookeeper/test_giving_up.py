@@ -67,7 +67,7 @@ def test_grant_that_comes_too_late_is_given_back(
 def store(zk_proxy: ZkProxy, zk_path: str, zk_url: str, peek: Any) -> Store:
     """The store of this test, behind a network that is slow enough to be cancelled in."""
     zk_proxy.delay(0.0005, 0.0005)
-    return Store(zk_proxy.url(zk_path), zk_url, 3, zk_proxy)
+    return Store(zk_proxy.url(zk_path), zk_url, 2, zk_proxy)
 
 
 async def only_these_stay(peek: Any, who: list[str]) -> None:
@@ -81,7 +81,7 @@ async def nothing_stays(peek: Any, client: aio.Client) -> None:
     assert client.rota.holds() == []
     assert client.lines.busy() == []
     link: Any = client.link
-    assert link._transport._places.keys() <= {CONNECTION}  # the keeper's own
+    assert link._transport.watches._places.keys() <= {CONNECTION}  # the keeper's own
 
 
 @again

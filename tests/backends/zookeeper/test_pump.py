@@ -16,6 +16,7 @@ from kazoo.protocol.connection import ConnectionHandler
 from kazoo.protocol.states import KeeperState
 
 from interlock.backends.zookeeper.doors import Door
+from interlock.backends.zookeeper.pulse import Pulse
 from interlock.backends.zookeeper.pump import Bell, Burst, Pump, ready
 from interlock.backends.zookeeper.settings import Settings
 from interlock.testing.frames import ZkProxy
@@ -33,8 +34,8 @@ def pumped(zk_proxy: ZkProxy, zk_path: str) -> Iterator[Any]:
     """Kazoo with our loop, through a proxy, and a directory for it."""
     settings = Settings(hosts=zk_proxy.hosts)
     client: Any = KazooClient(zk_proxy.hosts, handler=Door(settings, lambda: None))
-    client.lasts_ms = None
-    client._connection = Pump(client, lambda session_ms: setattr(client, "lasts_ms", session_ms))
+    client.pulse = Pulse(0.0)
+    client._connection = Pump(client, client.pulse)
     client.start(timeout=PATIENCE)
     client.ensure_path(zk_path)
     yield client
@@ -74,7 +75,7 @@ def test_handler_has_what_we_replace(name: str) -> None:
 
 
 def test_session_has_the_length_that_the_servers_say(pumped: Any) -> None:
-    assert pumped.lasts_ms == 10_000
+    assert pumped.pulse.session_timeout == 10.0
 
 
 def test_burst_is_one_round_trip_and_answered_in_its_order(

@@ -1,10 +1,10 @@
-"""A client on paper: its plan, its keeper, and what each of the two has asked for."""
+"""A client on paper: it follows its plan, with a keeper beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 from uuid import UUID
 
 from interlock.backends.zookeeper.ground import Ground
@@ -14,110 +14,27 @@ from interlock.events import Event
 from interlock.recipes.insist import insist
 from interlock.recipes.keep import BY_ANSWER, NEVER, Owed, Rota, keep
 from interlock.recipes.lock import WITHDRAWAL, Seeking, acquire, release
-from interlock.steps import Listen, Park, Request, Steps, Together, park
+from interlock.steps import Steps, park
 from interlock.stores import LockStore, RwStore
 from interlock.testing.sim import SimHold
 from interlock.testing.sim.clients import Cancelled
 from interlock.testing.sim.holds import SimWakes
 
-from .lines import LABEL, Batch, Line
+from .lines import LABEL, Line
 from .scenario import NAME, Plan
+from .tasks import Task
 
 if TYPE_CHECKING:
     from .ensembles import Ensemble
     from .watch import Watch
 
-#: Seconds that a question waits for a connection, and a release for its answer.
-CONNECT, RELEASE = 5.0, 5.0
+#: Seconds for which a release may wait for its answer.
+RELEASE = 5.0
 
 
 def identity_of(client: int) -> str:
     """Who a client is: a UUID of version 8 that ends in zeros, as the product's."""
     return str(UUID(bytes=bytes([client + 1] * 6 + [0x80, 0, 0x80, 0]) + bytes(6)))
-
-
-class Task:
-    """One algorithm under way: what it has asked for, and until when it waits."""
-
-    def __init__(self, client: Client, steps: Steps[None]) -> None:
-        self._client, self.steps = client, steps
-        self.request: Request | None = None
-        self.batch: Batch | None = None
-        self.due = NEVER
-
-    @property
-    def wakes(self) -> SimWakes | None:
-        """Where it listens while it is parked."""
-        wakes = self.request.wakes if type(self.request) is Park else None
-        return wakes if isinstance(wakes, SimWakes) else None
-
-    def ready(self, now: float) -> bool:
-        """Whether it can go on to its next request."""
-        if self.request is None:
-            return False
-        if self.batch is not None:
-            return self.batch.done or self.due <= now
-        if type(self.request) is Together:
-            return self._client.line.connected or self.due <= now
-        return self.due <= now or (self.wakes is not None and self.wakes.woken)
-
-    def go_on(self) -> None:
-        """Go on to the next request."""
-        if self.batch is not None:
-            self.resume(self.batch.given_up())
-        elif type(self.request) is not Together:
-            woken, wakes = False, self.wakes
-            if wakes is not None:
-                woken, wakes.woken = wakes.woken, False
-            self.resume(woken)
-        elif self._client.line.connected:
-            self._send(self.request)
-        else:
-            self.resume(None, StoreUnavailable("out of reach", LABEL))
-
-    def resume(self, reply: Any, error: BaseException | None = None) -> None:
-        self.batch, self.due = None, NEVER
-        steps = self.steps
-        try:
-            self.request = steps.send(reply) if error is None else steps.throw(error)
-        except (StopIteration, Cancelled):
-            self.request = None
-        self._begin()
-
-    def _begin(self) -> None:
-        request, line = self.request, self._client.line
-        if type(request) is Park:
-            self.due = request.until
-        elif type(request) is Listen:
-            self.resume(line.listen(request.topics))
-        elif type(request) is Together:
-            if line.connected or not any(_awaited(call.operation) for call in request.calls):
-                self._send(request)
-            else:
-                until = max(call.until for call in request.calls)
-                self.due = min(until, self._client.clock() + CONNECT)
-
-    def _send(self, request: Together) -> None:
-        until = max(call.until for call in request.calls)
-        self.batch, self.due = Batch([each.operation for each in request.calls], until), until
-        self._client.line.ask(self.batch)
-
-    @property
-    def words(self) -> str:
-        """What it has asked for, for people."""
-        if self.request is None:
-            return "has come to its end"
-        if self.batch is not None:
-            return "asks " + ", ".join(type(each).__name__ for each in self.batch.asks)
-        return f"waits until {self.due:.3f}"
-
-    def close(self) -> None:
-        self.steps.close()
-        self.request = self.batch = None
-
-
-def _awaited(ask: Any) -> bool:
-    return getattr(ask, "awaited", True)
 
 
 class Client:
@@ -141,8 +58,8 @@ class Client:
         self.line = Line(ensemble, number, clock, self._way_changed)
         self.ground = Ground(LABEL, "", Nodes(), self.line)
         self.store: LockStore = plan.want.store(self.ground)
-        self.main = Task(self, self._program())
-        self.keeper = Task(self, keep(self.rota, self.bell, clock, _no_errand))
+        self.main = Task(self.line, clock, self._program())
+        self.keeper = Task(self.line, clock, keep(self.rota, self.bell, clock, _no_errand))
         self.tasks = (self.main, self.keeper)
 
     @property
@@ -194,7 +111,7 @@ class Client:
         interruption = None
         try:
             yield from park(hold.wakes, self.clock() + self.plan.work)
-            if self.plan.downgrades and hold.standing:
+            if self.plan.want.turns and self.plan.downgrades and hold.standing:
                 yield from self._read_on(hold)
                 yield from park(hold.wakes, self.clock() + self.plan.work)
         except Cancelled as error:

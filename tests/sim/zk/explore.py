@@ -47,14 +47,13 @@ def explore(scenario: Scenario, detours: int) -> tuple[int, Counter[str]]:
             return schedules, seen
 
 
-def drawn(seed: int, length: int = 600) -> list[int]:
+def drawn(seed: int, length: int = 600, calm: int = 0) -> list[int]:
     """Numbers that decide (see `Numbers`): with some seeds faults come in a storm, with others
-    one by one."""
+    one by one; the first `calm` choices are free of them."""
     source = random.Random(seed)
     rate = source.choice(RATES)
-    return [
-        source.randrange(1000) * 100 + (99 if source.random() < rate else 0) for _ in range(length)
-    ]
+    struck = [at >= calm and source.random() < rate for at in range(length)]
+    return [source.randrange(1000) * 100 + (99 if each else 0) for each in struck]
 
 
 def wander(scenario: Scenario, numbers: Sequence[int]) -> set[str]:

@@ -41,6 +41,11 @@ class Want(NamedTuple):
     weight: int = 1
     room: int = 1
 
+    @property
+    def turns(self) -> bool:
+        """Whether it can be made less while it is held."""
+        return self.kind == "write"
+
     def __repr__(self) -> str:
         return f"{self.kind} {self.weight} of {self.room}"
 
@@ -65,7 +70,9 @@ class Plan(NamedTuple):
     work: float = 1.0
     times: int = 1
     lease: float = 30.0
+    #: Whether a writer reads on, and works as long again.
     downgrades: bool = False
+    #: Whether it expects the lock to be busy, and so listens before its first question.
     crowded: bool = False
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from interlock.recipes.keep import NEVER
 from interlock.testing.sim import Violation
 from interlock.testing.sim.choices import Chooser
 
-from .clients import Client, Task
+from .clients import Client
 from .ensembles import Ensemble, Session
 from .lines import TIMEOUT
 from .scenario import Fault, Scenario
+from .tasks import Task
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class World:
     """Everything that one schedule moves."""
 
     #: What can go wrong next: see `strikes`.
-    strikes: Callable[[World], list[Strike]]
+    strikes: ClassVar[Callable[[World], list[Strike]]]
 
     def __init__(self, scenario: Scenario, chooser: Chooser, traced: bool = False) -> None:
         self.scenario, self.chooser, self.faults = scenario, chooser, scenario.faults
@@ -94,7 +95,7 @@ class World:
             plain.append(Action(self._rest))
         if not plain:
             raise Violation("a client waits for ever")
-        strikes = self.strikes() if self.faults else []
+        strikes = type(self).strikes(self) if self.faults else []
         width, choice = len(plain) + len(strikes), 0
         if width > 1:
             choice = self.chooser.pick(width, len(plain), None)

@@ -41,6 +41,9 @@ class Latches:
     def trusted(self, lease: float) -> float:
         return lease
 
+    def since(self, asked: float) -> float:
+        return asked
+
     def _keys(self, name: str) -> tuple[str, ...]:
         shares, leases, marker, _ = places(name)
         return name, marker, shares, leases

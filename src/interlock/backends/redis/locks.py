@@ -55,6 +55,9 @@ class RedisLocks:
     def trusted(self, lease: float) -> float:
         return lease
 
+    def since(self, asked: float) -> float:
+        return asked
+
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:

@@ -79,7 +79,7 @@ class ZkAsyncLink:
 
     async def _connect(self, until: float) -> None:
         """Wait for a connection, but not for ever."""
-        until = min(until, now() + self._settings.connect_timeout)
+        until = self._transport.patience(until)
         with await self.listen((CONNECTION,)) as wakes:
             self._transport.start()
             while not self._transport.connected:
@@ -89,9 +89,9 @@ class ZkAsyncLink:
 
     async def listen(self, topics: tuple[Any, ...]) -> Wakes:
         (topic,) = topics
-        wakes = TaskWakes(lambda: self._transport.leave(topic, place))
+        wakes = TaskWakes(lambda: self._transport.watches.leave(topic, place))
         place = _Afar(wakes)
-        self._transport.listen(topic, place)
+        self._transport.watches.listen(topic, place)
         return wakes
 
     async def park(self, wakes: Wakes | None, until: float) -> bool:

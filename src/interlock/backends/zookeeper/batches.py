@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from ...drive import now
 from ...errors import StoreError
-from .wire import Answer, Ask, judged, unanswered, unpacked
+from .pulse import Pulse
+from .watches import Watches
+from .wire import Answer, Ask, Exists, No, judged, unanswered, unpacked
 
 #: Seconds after which nobody waits for an answer any longer, however long there would be time:
 #: a connection that gives none breaks before, unless the servers behind it are at odds.
@@ -16,12 +19,12 @@ LONGEST_ANSWER = 30.0
 class Batch:
     """Questions asked at once; `arrived` is called in kazoo's loop when all are answered."""
 
-    __slots__ = ("_arrived", "asks", "done", "replies")
+    __slots__ = ("_arrived", "asks", "done", "replies", "sent")
 
     def __init__(self, asks: Sequence[Ask], arrived: Callable[[], None]) -> None:
         self.asks, self._arrived = asks, arrived
         self.replies: list[Any] = [None] * len(asks)
-        self.done = False
+        self.done, self.sent = False, now()
 
     def settle(self, place: int, reply: Any) -> None:
         """Note an answer; kazoo may say twice that a call has failed, and in two threads."""
@@ -44,6 +47,8 @@ class Way(Protocol):
     """The transport, as an answer sees it."""
 
     label: str
+    pulse: Pulse
+    watches: Watches
 
     @property
     def session(self) -> int: ...
@@ -58,11 +63,26 @@ class Slot:
         self._transport, self._batch, self._place = transport, batch, place
 
     def set(self, value: Any) -> None:
-        self._batch.settle(self._place, Answer(unpacked(value), self._transport.session))
+        self._settle(Answer(unpacked(value), self._transport.session))
 
     def set_exception(self, error: BaseException) -> None:
         transport, ask = self._transport, self._batch.asks[self._place]
-        reply: Any = judged(ask, error, transport.label)
-        if not isinstance(reply, StoreError):
-            reply = Answer(reply, transport.session)
-        self._batch.settle(self._place, reply)
+        reply = judged(ask, error, transport.label)
+        if isinstance(reply, StoreError):
+            self._unwatch(ask)
+            self._batch.settle(self._place, reply)
+        else:
+            self._settle(Answer(reply, transport.session))
+
+    def _settle(self, answer: Answer) -> None:
+        """The server has answered, and so has heard of us."""
+        batch = self._batch
+        if answer.value is No.MISSING and not isinstance(batch.asks[self._place], Exists):
+            self._unwatch(batch.asks[self._place])
+        self._transport.pulse.beat(batch.sent, now())
+        batch.settle(self._place, answer)
+
+    def _unwatch(self, ask: Ask) -> None:
+        topic = getattr(ask, "topic", None)
+        if topic is not None:
+            self._transport.watches.unwatch(ask.path, topic)

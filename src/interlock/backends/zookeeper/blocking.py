@@ -49,7 +49,7 @@ class ZkLink:
 
     def _connect(self, until: float) -> None:
         """Wait for a connection, but not for ever."""
-        until = min(until, now() + self._settings.connect_timeout)
+        until = self._transport.patience(until)
         with self.listen((CONNECTION,)) as wakes:
             self._transport.start()
             while not self._transport.connected:
@@ -59,8 +59,8 @@ class ZkLink:
 
     def listen(self, topics: tuple[Any, ...]) -> Wakes:
         (topic,) = topics
-        wakes = ThreadWakes(lambda: self._transport.leave(topic, wakes))
-        self._transport.listen(topic, wakes)
+        wakes = ThreadWakes(lambda: self._transport.watches.leave(topic, wakes))
+        self._transport.watches.listen(topic, wakes)
         return wakes
 
     def park(self, wakes: Wakes | None, until: float) -> bool:

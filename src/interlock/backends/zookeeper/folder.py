@@ -187,15 +187,17 @@ def find(children: Any, spot: Spot) -> list[str]:
 def look_again(spot: Spot, node: Node, until: float, topic: Any) -> Steps[Standing | None]:
     """List the directory once more; None when our node, or its session, has gone.
 
-    One round trip.  Whoever was before us is watched again in the same burst.
+    One round trip.  Whoever was before us is watched again in the same burst.  The leader is
+    asked as well, because the list may let us in: a follower that has lost it would tell us
+    what was, and keep our session as little as its own.
     """
-    asks: list[Ask] = [Children(spot.folder)]
+    asks: list[Ask] = [Sync(spot.folder), Children(spot.folder)]
     if node.before is not None and topic is not None:
-        asks.insert(0, Get(f"{spot.folder}/{node.before}", topic))
+        asks.insert(1, Get(f"{spot.folder}/{node.before}", topic))
     try:
-        *first, listed = yield from ask(spot.name, asks, until)
+        _, *first, listed = yield from ask(spot.name, asks, until)
     except StoreMisconfigured:
-        if len(asks) == 1:
+        if len(asks) == 2:
             raise
         node.before = None  # it may be listed, but not be read
         return (yield from look_again(spot, node, until, topic))
@@ -225,7 +227,7 @@ def leave(nodes: Nodes, spot: Spot, until: float) -> Steps[bool]:
     if they have to be looked for."""
     node = nodes.get(spot.owner, spot.folder)
     if node is not None and not node.doubted:
-        paths = [node.path]
+        paths, node.left = [node.path], True
     else:
         synced = (Sync(spot.folder), Children(spot.folder))
         _, listed = yield from ask(spot.name, synced, until)

@@ -14,6 +14,8 @@ class Vital(Protocol):
 
     session_timeout: float
 
+    def since(self, asked: float) -> float: ...
+
 
 class Ground(NamedTuple):
     """The chroot, our nodes below it, and the session that they live in."""

@@ -87,6 +87,9 @@ class ZkLatches:
     def waiting(self, timeout: float) -> ZkLatches:
         return self
 
+    def since(self, asked: float) -> float:
+        return asked
+
     def trusted(self, lease: float) -> float:
         return lease
 

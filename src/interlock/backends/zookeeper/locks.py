@@ -58,6 +58,10 @@ class ZkLocks:
         """The servers promise no more than the length of a session."""
         return min(lease, self.ground.vital.session_timeout)
 
+    def since(self, asked: float) -> float:
+        """From when the servers count, if the leader has answered a question of `asked`."""
+        return self.ground.vital.since(asked)
+
     def _spot(self, name: str, owner: str) -> Spot:
         return Spot(name, self.ground.path_of(name), owner, self.node)
 

@@ -25,6 +25,8 @@ class Node:
     doubted: bool = False
     #: We shall hear what becomes of it.
     watched: bool = False
+    #: We take it away ourselves.
+    left: bool = False
     #: More of the same owner in the same directory: the leases of a weight.
     beside: tuple[Node, ...] = ()
 

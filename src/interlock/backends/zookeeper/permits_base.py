@@ -9,7 +9,7 @@ from ...errors import StoreError
 from ...model import ASKED, Busy, LockInfo
 from ...steps import Steps
 from . import names, queue, tombs
-from .folder import Spot, Standing, ask, stand
+from .folder import Spot, Standing, ask, leave, stand
 from .kinds import in_use
 from .locks import SCANS, ZkLocks, kept
 from .nodes import Node
@@ -17,7 +17,7 @@ from .permits_count import other_use
 from .permits_leases import Claim, leave_both, lists, step_aside, take
 from .permits_sight import LEASE, crowd, shared, weighed
 from .sight import expires, holding
-from .wire import Answer, Ask, Children, Container, No
+from .wire import Answer, Ask, Children, Container, No, Sync
 
 
 class Seen(NamedTuple):
@@ -85,6 +85,9 @@ class ZkPermits(ZkLocks):
         if seen is None:
             standing, before = yield from self._in_line(claim, until, topic)
             if before is not None:
+                if self._nodes.asked(claim.owner, claim.leases.folder):
+                    # Whoever is before us would wait for leases that wait behind it.
+                    yield from leave(self._nodes, claim.leases, until)
                 first = queue.ranked(standing.children, self.cuts)[0]
                 return (yield from self._turned_away(claim, names.owner_of(first), waits, until))
             seen = yield from self._lent(claim, standing, until, topic)
@@ -152,11 +155,12 @@ class ZkPermits(ZkLocks):
         if mine is None:
             return None
         reads = (
+            Sync(claim.path),  # the list may let us in: see `folder.look_again`
             Children(claim.leases.folder, topic),
             Children(claim.line.folder),
             self._facts(claim.name, topic),
         )
-        leases, line, told = yield from ask(claim.name, reads, until)
+        _, leases, line, told = yield from ask(claim.name, reads, until)
         if lists(leases, mine):
             seen = Seen(mine, leases.value, (yield from self._room(claim.name, told, until)))
             if seen.fits or (place is not None and lists(line, place)):

@@ -107,6 +107,8 @@ def leave_both(nodes: Nodes, claim: Claim, until: float) -> Steps[bool]:
 
     One round trip if we know them, two if they have to be looked for.
     """
+    for spot in (claim.leases, claim.line):
+        _leaving(nodes.get(claim.owner, spot.folder))
     leases, line = yield from _ours(nodes, claim, until)
     answers: list[Answer] = []
     if leases or line:
@@ -115,6 +117,11 @@ def leave_both(nodes: Nodes, claim: Claim, until: float) -> Steps[bool]:
         nodes.forget(claim.owner, spot.folder)
     given = [answer.value is not No.MISSING for answer in answers[: len(leases)]]
     return bool(given) and all(given)
+
+
+def _leaving(node: Node | None) -> None:
+    for each in node.together if node is not None else ():
+        each.left = True
 
 
 def _ours(nodes: Nodes, claim: Claim, until: float) -> Steps[list[list[str]]]:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import math
 import select
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from kazoo.exceptions import ConnectionDropped
 from kazoo.protocol.connection import AUTH_XID, ConnectionHandler
 from kazoo.protocol.serialization import Auth, Connect, int_int_struct, int_struct
+
+from ...drive import now
+from .pulse import Pulse
 
 #: Bytes that are read at once, at most.
 MOST = 1 << 16
@@ -61,27 +64,33 @@ class Bell:
         self._socket, self.rung = socket, False
 
     def send(self, byte: bytes) -> None:
-        if not self.rung:
+        if self.rung:
+            return
+        try:
             self.rung = True
             self._socket.send(byte)
+        except BaseException:  # a Ctrl-C, perhaps before anybody has heard it
+            self.rung = False
+            raise
 
     def close(self) -> None:
         self._socket.close()
 
 
 class Pump(ConnectionHandler):  # type: ignore[misc]
-    """The connection of a kazoo client; `greeted` hears how many milliseconds a session lasts,
-    which kazoo keeps to itself."""
+    """The connection of a kazoo client; the pulse hears of what was answered, and how long a
+    session lasts, which kazoo keeps to itself."""
 
     _socket: Any
     _read_sock: Any
     _write_sock: Any
     _xid: int
 
-    def __init__(self, client: Any, greeted: Callable[[int], None]) -> None:
+    def __init__(self, client: Any, pulse: Pulse) -> None:
         before = client._connection
         super().__init__(client, before.retry_sleeper, before.logger, before.sasl_options)
-        self._greeted, self._arrived = greeted, bytearray()
+        self._pulse, self._arrived = pulse, bytearray()
+        self._pinged: float | None = None
 
     def _connect_attempt(self, host: str, hostip: str, port: int, retry: Any) -> Any:
         self._arrived.clear()
@@ -90,17 +99,33 @@ class Pump(ConnectionHandler):  # type: ignore[misc]
     def _invoke(self, timeout: float, request: Any, xid: int | None = None) -> Any:
         if not isinstance(request, Connect):
             return super()._invoke(timeout, request, xid)
+        sent = now()
         result: Any = super()._invoke(min(timeout, _soon(request.time_out)), request, xid)
         if result[0].time_out > 0:
-            self._greeted(result[0].time_out)
+            self._pulse.greeted(sent, result[0].time_out / 1000)
         return result
 
     # --- sending ------------------------------------------------------------------------
+
+    def ring(self) -> None:
+        """There is something in the queue; a connection that is closed has no bell."""
+        bell = self._write_sock
+        if bell is not None:
+            bell.send(b"\0")
+
+    def _send_ping(self, connect_timeout: float) -> None:
+        """Whoever did not get to ring the bell is heard now."""
+        self._pinged = now()
+        super()._send_ping(connect_timeout)
+        self._send_all(connect_timeout)
 
     def _send_request(self, read_timeout: float, connect_timeout: float) -> None:
         """Send all that is in the queue; a byte in the socket only says that there is some."""
         self._read_sock.recv(MOST)
         self._write_sock.rung = False  # before we look: whoever comes later rings again
+        self._send_all(connect_timeout)
+
+    def _send_all(self, connect_timeout: float) -> None:
         queue, message = self.client._queue, bytearray()
         while queue:
             request, heard = queue.popleft()
@@ -138,6 +163,9 @@ class Pump(ConnectionHandler):  # type: ignore[misc]
         response = super()._read_socket(read_timeout)
         while response is None and (self._arrived or self._deciphered()):
             response = super()._read_socket(read_timeout)
+        if self._pinged is not None and not self.ping_outstanding.is_set():
+            self._pulse.beat(self._pinged, now())
+            self._pinged = None
         return response
 
     def _deciphered(self) -> int:

@@ -22,7 +22,7 @@ class ZkBackend:
     def __init__(self, settings: Settings) -> None:
         self._settings, self.label = settings, settings.label
         self._transport = Transport(settings)
-        self.ground = ground = Ground(self.label, settings.root, Nodes(), self._transport)
+        self.ground = ground = Ground(self.label, settings.root, Nodes(), self._transport.pulse)
         self.locks = self.fair_locks = self.fenced_locks = ZkLocks(ground)
         self.mutexes, self.latches = ZkMutexes(ground), ZkLatches(ground)
         self.readers, self.writers = ZkRw("read", ground), ZkRw("write", ground)

@@ -16,31 +16,30 @@ import atexit
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
-from kazoo.client import KazooClient
+from kazoo.client import CLOSED_STATES, KazooClient
 from kazoo.protocol.states import KazooState, KeeperState
 from kazoo.retry import KazooRetry
 
+from ...drive import now
 from ...errors import StoreError, StoreUnavailable, closed
 from .batches import Batch, Slot
 from .doors import FAREWELL, Door, Parting
 from .errands import Errands
 from .nodes import Node
+from .pulse import Pulse
 from .pump import Burst, Pump
 from .settings import Settings, client_options
+from .watches import Watches
 from .wire import Answer, Ask, awaited, disbelieved, packed
 
-log = logging.getLogger("interlock.zookeeper")
+#: What kazoo has to say, for those who want to read it: nothing of it is news to our callers.
+kazoo_log = logging.getLogger("interlock.zookeeper.kazoo")
+kazoo_log.addHandler(logging.NullHandler())
 
 #: Seconds between attempts to connect, the first and the longest: operators wait for this.
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
-
-
-class Place(Protocol):
-    """Where somebody waits; it may be told so from any thread."""
-
-    def wake(self) -> None: ...
 
 
 class Transport:
@@ -50,14 +49,12 @@ class Transport:
         self.label, self._settings = settings.label, settings
         self._mutex = threading.Lock()
         self._client: Any = None
-        #: Seconds that the servers keep a silent session.
-        self.session_timeout = settings.session_timeout
+        self.pulse = Pulse(settings.session_timeout)
         self.closed = self._away = False
         #: The servers do not believe that we are who we say.
         self._disbelieved = False
         #: Who waits for the connection, and for what becomes of which nodes.
-        self._places: dict[Any, set[Place]] = {}
-        self._topics: dict[str, set[Any]] = {}
+        self.watches = Watches()
         self._errands = Errands(self.label)
         self._watcher = self._fired  # one object, so that kazoo keeps it once for each path
         self._observer: Callable[[bool], None] = lambda doubtful: None
@@ -67,6 +64,11 @@ class Transport:
     @property
     def connected(self) -> bool:
         return self._client is not None and bool(self._client.connected)
+
+    def patience(self, until: float) -> float:
+        """How long to wait for a connection; a first one takes its time, whoever waits."""
+        longest = now() + self._settings.connect_timeout
+        return longest if self._client is None else min(until, longest)
 
     @property
     def session(self) -> int:
@@ -83,8 +85,7 @@ class Transport:
                 continue
             topic = getattr(ask, "topic", None)
             if topic is not None:
-                with self._mutex:  # kazoo's loop may be taking them out
-                    self._topics.setdefault(ask.path, set()).add(topic)
+                self.watches.watch(ask.path, topic)
             burst.each.append((self._packed(ask), Slot(self, batch, place)))
         if self.connected:
             self._errands.send(lambda ask, heard: burst.each.append((self._packed(ask), heard)))
@@ -92,13 +93,20 @@ class Transport:
             self._ask(burst)
 
     def _ask(self, burst: Burst) -> None:
+        """Hand a burst to kazoo's loop.
+
+        Not by kazoo's `_call`, which takes a Ctrl-C in there for a connection that is closed.
+        """
         client = self._client
-        if client is None:  # somebody else has closed it just now
-            raise self.unreachable()
-        client._call(burst, burst)
+        if client is None or client.client_state in CLOSED_STATES:
+            raise self.unreachable()  # somebody has closed it just now, or the session ended
+        client._queue.append((burst, burst))
+        client._connection.ring()
 
     def _send(self, ask: Ask, heard: Any) -> None:
-        self._client._call(self._packed(ask), heard)
+        burst = Burst()
+        burst.each.append((self._packed(ask), heard))
+        self._ask(burst)
 
     def _packed(self, ask: Ask) -> Any:
         return packed(ask, self._settings.acl, self._watcher)
@@ -123,17 +131,6 @@ class Transport:
 
     # --- waking -------------------------------------------------------------------------
 
-    def listen(self, topic: Any, place: Place) -> None:
-        with self._mutex:
-            self._places.setdefault(topic, set()).add(place)
-
-    def leave(self, topic: Any, place: Place) -> None:
-        with self._mutex:
-            places = self._places.get(topic, set())
-            places.discard(place)
-            if not places:
-                self._places.pop(topic, None)
-
     def observe(self, observer: Callable[[bool], None]) -> None:
         """Tell when the connection goes (True), and when it or a hold of ours may have changed."""
         self._observer = observer
@@ -142,25 +139,20 @@ class Transport:
         """Something became of a node; without a path it is the connection that went."""
         if event.path is None:
             return  # the listener has said so
-        with self._mutex:
-            topics = self._topics.pop(event.path, set())
-        for topic in topics:
+        for topic in self.watches.fired(event.path):
             self._wake(topic)
 
     def _wake(self, topic: Any) -> None:
         if isinstance(topic, Node):
             topic.watched = False
-            self._observer(False)
+            if not topic.left:
+                self._observer(False)
             return
-        with self._mutex:
-            places = list(self._places.get(topic, ()))
-        for place in places:
+        for place in self.watches.places(topic):
             place.wake()
 
     def _wake_all(self) -> None:
-        with self._mutex:
-            places = [place for each in self._places.values() for place in each]
-        for place in places:
+        for place in self.watches.every_place():
             place.wake()
 
     def _changed(self, state: str) -> None:
@@ -177,12 +169,9 @@ class Transport:
 
     def _forget_watches(self) -> None:
         """Kazoo has forgotten them as well: whoever wants to know must ask again."""
-        with self._mutex:
-            topics, self._topics = self._topics, {}
-        for each in topics.values():
-            for topic in each:
-                if isinstance(topic, Node):
-                    topic.watched = False
+        for topic in self.watches.clear():
+            if isinstance(topic, Node):
+                topic.watched = False
 
     # --- life ---------------------------------------------------------------------------
 
@@ -212,20 +201,20 @@ class Transport:
             sleep_func=handler.sleep_func,
         )
         client = KazooClient(
-            handler=handler, connection_retry=retry, **client_options(self._settings)
+            handler=handler,
+            connection_retry=retry,
+            logger=kazoo_log,
+            **client_options(self._settings),
         )
-        client._connection = Pump(client, self._greeted)
+        client._connection = Pump(client, self.pulse)
         client.add_listener(self._changed)
         return client
-
-    def _greeted(self, session_ms: int) -> None:
-        self.session_timeout = session_ms / 1000
 
     def after_fork(self) -> None:
         """The threads are the parent's, and so is the session: begin anew at the next call."""
         client, self._client = self._client, None
         self._mutex = threading.Lock()
-        self._places, self._topics, self._errands = {}, {}, Errands(self.label)
+        self.watches, self._errands = Watches(), Errands(self.label)
         if client is not None:
             atexit.unregister(client.handler.stop)
 

@@ -1,0 +1,52 @@
+"""From when the servers count our silence.  Pure, but for what it remembers.
+
+A session is kept by the leader, and ends a session's length after the leader last heard of it.
+But mostly we talk to a follower, which tells the leader of its clients only when the leader
+asks, every half tick; neither a `sync` nor a write that passes through it says anything of us.
+A follower that dies takes with it what it has not told.
+
+So what can be relied on is this: when the leader answers a question, it has heard of everything
+that the follower had received half a tick before the question was asked.  From the newest such
+message on a session's length is ours.  We are not told how long a tick is; a session has at
+least two, unless the servers were configured otherwise, so half a tick is a quarter of it at
+most.  A greeting is different: whoever opens a session, or comes back to it, is brought before
+the leader.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+
+#: Half a tick, as a part of the shortest session that servers allow.
+LAG = 0.25
+
+#: How many messages of one session's length are remembered.
+BEATS = 24
+
+
+class Pulse:
+    """When we sent what was answered."""
+
+    def __init__(self, session_timeout: float) -> None:
+        #: Seconds that the servers keep a silent session.
+        self.session_timeout = session_timeout
+        self._beats: deque[tuple[float, float]] = deque(maxlen=2 * BEATS)
+        self._greeted = -math.inf
+
+    def greeted(self, sent: float, session_timeout: float) -> None:
+        """A connection was made, by a greeting of `sent`; the session lasts so long."""
+        self.session_timeout, self._greeted = session_timeout, sent
+        self._beats.clear()
+
+    def beat(self, sent: float, heard: float) -> None:
+        """A message of `sent` was answered; those close behind another say nothing new."""
+        beats = self._beats
+        if not beats or sent >= beats[-1][0] + self.session_timeout / BEATS:
+            beats.append((sent, heard))
+
+    def since(self, asked: float) -> float:
+        """When the leader last heard of us for sure, if it has answered a question of `asked`."""
+        told = asked - self.session_timeout * LAG
+        sent = [sent for sent, heard in tuple(self._beats) if heard <= told]
+        return min(asked, max([self._greeted, *sent]))
