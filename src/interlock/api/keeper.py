@@ -71,6 +71,12 @@ class BaseKeeper:
             return 10.0
 
     def farewell(self, until: float) -> Steps[None]:
+        """Give back everything that is still held, and pay what is owed."""
+        yield from self.give_back(until)
+        for owed in self.rota.debts():
+            yield from self._let_go(owed.store, owed.name, owed.owner, until)
+
+    def give_back(self, until: float) -> Steps[None]:
         """Give back everything that is still held, and what is granted meanwhile."""
         grace = min(until, now() + GRACE)
         yield from self._give_all_back(until)
@@ -79,8 +85,6 @@ class BaseKeeper:
             yield from park(None, now() + 0.005)
             yield from self._give_all_back(until)
         yield from self._give_all_back(until)  # who was granted a share has left the line
-        for owed in self.rota.debts():
-            yield from self._let_go(owed.store, owed.name, owed.owner, until)
 
     def _give_all_back(self, until: float) -> Steps[None]:
         for hold in self.rota.holds():
@@ -170,10 +174,12 @@ class AsyncKeeper(BaseKeeper):
         try:
             while not self.rota.closed:
                 await self._round()
-        finally:
-            # The loop is closing, or the client: nothing may stay behind.
+            await self._farewell()
+        except BaseException:
+            # The loop is closing: nothing may stay behind, and nobody awaits a longer farewell.
             await self._farewell()
             self.link.hang_up()
+            raise
 
     async def _round(self) -> None:
         try:
@@ -187,11 +193,25 @@ class AsyncKeeper(BaseKeeper):
         await arun(self.farewell(now() + FAREWELL), self.link)
 
     async def shut(self) -> None:
-        """Release what is held and end."""
+        """Release what is held and end; whoever owes something had a keeper, which has paid."""
         self.rota.closed = True
         self._wakes.wake()
+        try:
+            await self._end()
+            await arun(self.give_back(now() + FAREWELL), self.link)
+        except BaseException:
+            self._abandon()
+            raise
+
+    async def _end(self) -> None:
         if self._task is not None and not self._task.done():
             from asyncio import wait
 
             await wait((self._task,))
-        await self._farewell()
+
+    def _abandon(self) -> None:
+        """Closing was cancelled, so nobody will close the link."""
+        if self._task is not None and not self._task.done():
+            self._task.add_done_callback(lambda _: self.link.hang_up())
+        else:
+            self.link.hang_up()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import pytest
 
-from interlock import InterlockError, StoreUnavailable
+from interlock import InterlockError, StoreUnavailable, aio
+from interlock.backends.zookeeper import aio as links
 from interlock.backends.zookeeper.batches import Batch
 from interlock.backends.zookeeper.settings import Settings
 from interlock.backends.zookeeper.transport import Transport
@@ -144,3 +147,97 @@ def test_question_to_a_client_that_was_closed_just_now_says_so() -> None:
 
     with pytest.raises(StoreUnavailable, match="closed"):
         transport.ask(Batch([Sync("/")], lambda: None))
+
+
+class Pulse:
+    """Feels how long an event loop stood still."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+
+    async def feel(self) -> None:
+        last = time.monotonic()
+        while True:
+            await asyncio.sleep(0.001)
+            self.longest = max(self.longest, time.monotonic() - last)
+            last = time.monotonic()
+
+
+@pytest.mark.slow
+def test_loop_goes_on_while_a_client_is_closed_that_nobody_hears(
+    own: ZooKeeperServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a loop that is closing may be held up: here that would take ten seconds."""
+    monkeypatch.setattr(links, "HASTE", 10.0)
+
+    async def main() -> float:
+        client, pulse = aio.connect(own.url() + LONG), Pulse()
+        await (await client.lock("k").acquire()).release()
+        own.pause()
+        feeling = asyncio.create_task(pulse.feel())
+        await client.close()
+        feeling.cancel()
+        return pulse.longest
+
+    try:
+        assert asyncio.run(main()) < 5.0
+    finally:
+        own.resume()
+
+
+@pytest.mark.slow
+def test_client_that_owes_something_opens_no_session_to_be_closed(
+    zookeeper: ZooKeeperServer, zk_path: str
+) -> None:
+    """Its keeper was cancelled and has ended the session, and everything in it."""
+
+    async def main(proxy: ZkProxy) -> None:
+        client = aio.connect(proxy.url(zk_path) + LONG)
+        hold = await client.lock("k").acquire()
+        proxy.refuse()
+        proxy.cut()
+        with pytest.raises(StoreUnavailable):
+            await hold.release()
+        assert client.rota.debts()
+        await cancel_keeper()
+        proxy.refuse(False)
+        proxy.mark()
+        await client.close()
+
+    with ZkProxy(zookeeper.port) as proxy:
+        asyncio.run(main(proxy))
+        assert proxy.connects == 0
+
+
+async def cancel_keeper() -> None:
+    """What a loop does that is closing."""
+    (keeper,) = [task for task in asyncio.all_tasks() if task.get_name() == "interlock-keeper"]
+    keeper.cancel()
+    await asyncio.wait((keeper,))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("turns", range(1, 9))
+def test_close_that_is_cancelled_ends_the_session_all_the_same(
+    zk_url: str, peek: Any, turns: int
+) -> None:
+    before = threads()
+
+    async def main() -> None:
+        client = aio.connect(zk_url + LONG)
+        await client.lock("k").acquire()
+        closing = asyncio.create_task(client.close())
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        closing.cancel()
+        with suppress(asyncio.CancelledError):
+            await closing
+        await asyncio.to_thread(eventually, lambda: not talking(before), "it talks on")
+        assert queue(peek) == []
+
+    asyncio.run(main())
+
+
+def talking(before: set[threading.Thread]) -> set[threading.Thread]:
+    """Those of kazoo's threads that have come since then and keep a session alive."""
+    return {each for each in threads() - before if "zk_loop" in each.name}

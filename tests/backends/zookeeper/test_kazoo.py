@@ -172,7 +172,7 @@ def test_stop_that_nobody_waited_for_leaves_no_thread(zookeeper: ZooKeeperServer
     client.start(timeout=PATIENCE)
     routine = client._connection._connection_routine
 
-    Parting(client, print).clear_away()
+    Parting(client, print).wait(0)
 
     routine.join(PATIENCE)
     assert not routine.is_alive()

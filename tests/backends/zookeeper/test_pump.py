@@ -169,3 +169,38 @@ def test_sockets_that_are_ready_are_told_from_the_others() -> None:
         other.close()
         one.recv(1)
         assert ready([one], [], [], 5) == ([one], [], [])
+
+
+class Struck(Exception):
+    """Stands for a Ctrl-C."""
+
+
+class Deaf:
+    """A socket into which somebody is interrupted once."""
+
+    def __init__(self) -> None:
+        self.heard: list[bytes] = []
+        self.strikes = [Struck()]
+
+    def send(self, byte: bytes) -> None:
+        if self.strikes:
+            raise self.strikes.pop()
+        self.heard.append(byte)
+
+
+def test_bell_that_was_interrupted_is_rung_by_the_next() -> None:
+    bell = Bell(socket := Deaf())
+    with pytest.raises(Struck):
+        bell.send(b"a")
+
+    bell.send(b"b")
+
+    assert socket.heard == [b"b"]
+
+
+def test_what_nobody_has_rung_for_is_sent_with_the_next_ping(pumped: Any, zk_path: str) -> None:
+    burst, (ear,) = burst_of(protocol.Exists(zk_path, None))
+
+    pumped._queue.append((burst, burst))  # and no bell
+
+    assert ear.get() is not None

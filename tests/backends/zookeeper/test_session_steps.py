@@ -71,9 +71,11 @@ def base(path: str) -> str:
 
 def test_list_of_another_session_grants_nobody() -> None:
     desk = Desk(Node(OLD, 70, HERE))
-    assert desk.asks() == [Children("/k")]
+    assert desk.asks() == [Sync("/k"), Children("/k")]
 
-    (asked,) = desk.asks([base(OLD)], session=LATER)  # the first, but of a session that has gone
+    (asked,) = desk.asks(
+        None, [base(OLD)], session=LATER
+    )  # the first, but of a session that has gone
 
     assert asked == Get("/interlock:revoked/00000001-0000-8000-8000-000000000010")
     assert desk.asks(No.MISSING, session=LATER) == [Sync("/k"), Children("/k")]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import interlock
 from interlock.backends.zookeeper.ground import Ground
 from interlock.backends.zookeeper.locks import ZkLocks
 from interlock.backends.zookeeper.nodes import Nodes
+from interlock.backends.zookeeper.watches import Watches
 from interlock.backends.zookeeper.wire import Answer
 from interlock.errors import StoreUnavailable
+from interlock.parking import ThreadWakes
 from tests.recipes.hand import Hand
 
 OWNER = "11111111-1111-8111-8111-000000000000:11"
@@ -57,3 +61,52 @@ def test_a_failure_behind_the_create_says_that_something_is_left(waits: bool) ->
     assert isinstance(hand.error, StoreUnavailable)
     assert hand.error.partial
     assert ground.nodes.asked(OWNER, "/app")
+
+
+# --- what is wanted to be heard ---------------------------------------------------------------
+
+
+def test_what_nobody_waits_for_is_not_watched_any_more() -> None:
+    watches, place = Watches(), ThreadWakes()
+    watches.listen("topic", place)
+    watches.watch("/a", "topic")
+    watches.watch("/b", "topic")
+
+    watches.leave("topic", place)
+
+    assert watches.fired("/a") == watches.fired("/b") == []
+    assert not watches._paths
+    assert not watches._topics
+
+
+def test_a_node_that_is_not_there_is_not_watched() -> None:
+    watches = Watches()
+    watches.watch("/a", "one")
+    watches.watch("/a", "two")
+
+    watches.unwatch("/a", "one")
+
+    assert watches.fired("/a") == ["two"]
+    assert not watches._topics
+
+
+def test_waiters_leave_nothing_in_memory(zk_url: str) -> None:
+    clients = [interlock.connect(zk_url) for _ in range(2)]
+    links: list[Any] = [client.link for client in clients]
+
+    def work(client: interlock.Client) -> None:
+        for _ in range(100):
+            for lock in (client.lock("k"), client.mutex("m"), client.semaphore("s", permits=1)):
+                with lock:
+                    pass
+
+    threads = [threading.Thread(target=work, args=(client,)) for client in clients]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [len(link._transport.watches._topics) for link in links] == [0, 0]
+    assert [len(client.backend.ground.nodes._nodes) for client in clients] == [0, 0]  # type: ignore[attr-defined]
+    for client in clients:
+        client.close()

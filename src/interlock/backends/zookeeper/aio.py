@@ -13,7 +13,7 @@ from ...steps import Call, Reply, Wakes
 from ...tasks import Sent, TaskWakes, pause_task
 from .batches import Batch
 from .blocking import CONNECTION, answered_by
-from .doors import FAREWELL
+from .doors import FAREWELL, MOMENT, Parting
 from .settings import Settings
 from .transport import Transport
 from .wire import awaited
@@ -115,16 +115,25 @@ class ZkAsyncLink:
     def hang_up(self) -> None:
         """The loop is about to close, so there is nobody left to await the farewell."""
         if (parting := self._transport.part()) is not None:
-            parting.heard.wait(HASTE)
-            parting.clear_away()
+            parting.wait(HASTE)
 
     async def close(self) -> None:
         self._transport.closed = True
-        parting, until = self._transport.part(), now() + FAREWELL
-        if parting is not None:
-            while not parting.heard.is_set() and now() < until:  # noqa: ASYNC110 - of a thread
-                await asyncio.sleep(0.001)
-            parting.clear_away()
+        if (parting := self._transport.part()) is not None:
+            try:
+                if not await _heard(parting, FAREWELL):
+                    parting.break_off()
+                    await _heard(parting, MOMENT)
+            finally:
+                parting.clear_away()
+
+
+async def _heard(parting: Parting, seconds: float) -> bool:
+    """Whether a farewell was heard in time; it is a thread that hears it."""
+    until = now() + seconds
+    while not parting.heard.is_set() and now() < until:  # noqa: ASYNC110 - of a thread
+        await asyncio.sleep(0.001)
+    return parting.heard.is_set()
 
 
 def _from_afar(loop: asyncio.AbstractEventLoop, act: Callable[..., None], *args: Any) -> None:

@@ -81,8 +81,7 @@ class ZkLink:
         self._transport.closed = True
         parting = self._transport.part()
         if parting is not None:
-            parting.heard.wait(FAREWELL)
-            parting.clear_away()
+            parting.wait(FAREWELL)
 
 
 def answered_by(until: float) -> float:

@@ -17,7 +17,7 @@ from ...steps import Call, Steps, together
 from . import kinds, names, people
 from .folder import ask
 from .ground import Ground
-from .kinds import COUNT, LATCH, LEASED, LEASES, LOCKS
+from .kinds import COUNT, LATCH, LEASED, LEASES, LOCKS, PERMITS
 from .latches import read
 from .locks import REVOKE
 from .rw import front
@@ -27,11 +27,7 @@ from .wire import Ask, Children, Get, No, Put
 #: Directories to list in one burst.
 STRIDE = 200
 
-#: ZooKeeper's own directory.
-SYSTEM = "zookeeper"
-
 FACTS = (COUNT, LEASED, LATCH)
-PERMITS = ("mutex", "semaphore", "leased_semaphore")
 
 #: What can be asked for, and who has it.
 FRONTS = {"lock": first_alone, "rwlock": front}
@@ -154,6 +150,6 @@ def _seen(reply: Any) -> Any:
 def _below(tree: Tree, root: str, path: str) -> Iterator[str]:
     """The directories in a directory; at the top some are not for locks."""
     for child in tree.listed.get(path, ()):
-        own = path == root and (child == SYSTEM or child.startswith(RESERVED))
+        own = path == root and (child == names.SYSTEM or child.startswith(RESERVED))
         if not own and not names.is_node(child):
             yield f"{path}/{child}"

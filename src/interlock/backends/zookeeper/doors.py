@@ -39,6 +39,20 @@ class Door(SequentialThreadingHandler):  # type: ignore[misc]
         self._refused: set[Any] = set()
         #: Why no connection can be made, unless one can.
         self.refusal: StoreMisconfigured | None = None
+        self._troubles: dict[str, str] = {}
+
+    @property
+    def trouble(self) -> str:
+        """What is the matter with each server that could not be reached; empty if nothing is."""
+        return "; ".join(f"{server} {why}" for server, why in self._troubles.items() if why)
+
+    def unknown(self, host: str, port: int) -> None:
+        """There is no such host, which kazoo finds out by itself."""
+        self._note(host, port, "is not the name of a host")
+
+    def _note(self, host: str, port: int, why: str) -> None:
+        server = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._troubles = {**self._troubles, server: why}  # others may be reading the old one
 
     def create_socket_pair(self) -> Any:
         ear, mouth = super().create_socket_pair()
@@ -54,6 +68,18 @@ class Door(SequentialThreadingHandler):  # type: ignore[misc]
 
     def create_connection(self, address: Any, hostname: str = "", **options: Any) -> Any:
         """Open a connection; kazoo's name and arguments, of which the rest is in our settings."""
+        server = hostname or address[0], address[1]
+        try:
+            link = self._open(address, hostname)
+        except OSError as error:
+            self._note(*server, _why(error))
+            raise
+        self._note(*server, "")
+        self.refusal = None
+        self._refused.clear()
+        return link
+
+    def _open(self, address: Any, hostname: str) -> socket.socket:
         link = socket.create_connection(address, self._settings.connect_timeout)
         try:
             link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -63,8 +89,6 @@ class Door(SequentialThreadingHandler):  # type: ignore[misc]
             link.close()
             self._refuse(address, error)
             raise
-        self.refusal = None
-        self._refused.clear()
         return link
 
     def _context(self) -> ssl.SSLContext:
@@ -95,6 +119,17 @@ def _lasting(error: OSError, label: str) -> str | None:
     return None
 
 
+def _why(error: OSError) -> str:
+    """What to say of a server that could not be reached."""
+    if isinstance(error, ConnectionRefusedError):
+        return "refused the connection"
+    if isinstance(error, TimeoutError):
+        return "did not answer in time"
+    if isinstance(error, ssl.SSLError):
+        return f"does not agree on TLS ({error.reason or 'no reason given'})"
+    return f"could not be reached ({error.strerror or type(error).__name__})"
+
+
 class Parting:
     """A client that has said farewell."""
 
@@ -107,17 +142,21 @@ class Parting:
         #: Set when the server has heard us, or cannot.
         self.heard: threading.Event = client._connection.connection_stopped
 
-    def clear_away(self) -> None:
-        """Let go of sockets and threads."""
-        if not self.heard.is_set():
-            self._break_off()
-        self._client.handler.stop()
-        if self.heard.is_set():
-            self._client.close()
+    def wait(self, seconds: float) -> None:
+        """Wait until the server has heard us, but not for ever, and clear away."""
+        if not self.heard.wait(seconds):
+            self.break_off()
+            self.heard.wait(MOMENT)
+        self.clear_away()
 
-    def _break_off(self) -> None:
+    def break_off(self) -> None:
         """End the connection under the hands of kazoo's thread, which then ends as well."""
         if (link := self._client._connection._socket) is not None:
             with suppress(OSError):
                 link.shutdown(socket.SHUT_RDWR)
-        self.heard.wait(MOMENT)
+
+    def clear_away(self) -> None:
+        """Let go of sockets and threads."""
+        self._client.handler.stop()
+        if self.heard.is_set():
+            self._client.close()

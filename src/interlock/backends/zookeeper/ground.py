@@ -29,10 +29,6 @@ class Ground(NamedTuple):
         """The directory of a name."""
         return self.root + names.path_of(name)
 
-    def name_of(self, path: str) -> str:
-        """The name of a directory."""
-        return names.name_of(path[len(self.root) :])
-
     @property
     def clients(self) -> str:
         """Where clients say who they are."""

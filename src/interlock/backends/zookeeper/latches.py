@@ -29,7 +29,7 @@ from .folder import VANISHED, ask, parents
 from .ground import Ground
 from .kinds import LATCH, check
 from .names import uuid_of
-from .wire import Answer, Ask, Children, Create, Delete, Get, No, Put
+from .wire import PERSISTENT, Answer, Ask, Children, Create, Delete, Get, No, Put
 
 #: How many of those who counted are remembered.
 REMEMBERED = 512
@@ -39,8 +39,6 @@ RACES = 1000
 
 #: Of a latch nobody holds anything, so there is nothing to fence.
 NO_TOKEN = 0
-
-PERSISTENT = 0
 
 
 class Count(NamedTuple):

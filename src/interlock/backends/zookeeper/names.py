@@ -20,7 +20,7 @@ from ...model import permit_id
 LOCK, LEASE, READ, WRITE = "-lock-", "-lease-", "-__READ__", "-__WRIT__"
 
 #: ZooKeeper's own folder, which lies beside ours when there is no chroot.
-_SYSTEM = "zookeeper"
+SYSTEM = "zookeeper"
 
 #: What ZooKeeper refuses in a path, and the percent sign.
 _REFUSED = re.compile("[%\x00-\x1f\x7f-\x9f\ud800-\uf8ff\ufff0-\uffff\U00010000-\U0010ffff]")
@@ -36,7 +36,7 @@ _OURS = re.compile(r"[0-9a-f-]{36}:\d+")
 def path_of(name: str) -> str:
     """Where a name is kept, below the chroot: see `Ground.path_of`."""
     first, *others = name.removeprefix("/").split("/")
-    if first == _SYSTEM:
+    if first == SYSTEM:
         first = "%7A" + first[1:]
         return "/".join(["", first, *map(_segment, others)])
     return "/".join(["", *map(_segment, (first, *others))])

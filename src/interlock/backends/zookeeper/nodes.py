@@ -74,7 +74,3 @@ class Nodes:
 
     def forget(self, owner: str, folder: str) -> None:
         self._nodes.pop((owner, folder), None)
-
-    def clear(self) -> None:
-        """After a fork they are all the parent's."""
-        self._nodes.clear()

@@ -17,6 +17,9 @@ from .wire import EPHEMERAL, Ask, Create, Get, No
 #: Seconds after which a client looks whether its description is still there.
 REPEATED = 60.0
 
+#: Seconds that no session is longer than: a server counts its milliseconds in 31 bits.
+LONGEST = 2**31 / 1000
+
 
 def introduce(ground: Ground, holder: Holder, until: float) -> Steps[float]:
     """Describe this process.  One round trip."""
@@ -48,18 +51,26 @@ def _client(holder: Holder) -> str:
 def _read(value: Any) -> dict[str, Any]:
     try:
         person = {} if value is No.MISSING else json.loads(value[0])
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return person if isinstance(person, dict) else {}
 
 
 def _told(holder: Holder, person: dict[str, Any]) -> Holder:
-    if not person:
-        return holder
+    """Anybody may have written the description, so only what makes sense of it counts."""
+    pid = person.get("pid")
     return replace(
         holder,
-        host=str(person.get("host", "")),
-        pid=int(person.get("pid", 0)),
-        program=str(person.get("program", "")),
-        expires_in=person.get("session"),
+        host=_text(person.get("host")),
+        pid=pid if type(pid) is int else 0,
+        program=_text(person.get("program")),
+        expires_in=_seconds(person.get("session")),
     )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _seconds(value: Any) -> float | None:
+    return value if type(value) in (int, float) and 0 <= value <= LONGEST else None

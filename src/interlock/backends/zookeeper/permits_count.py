@@ -18,13 +18,10 @@ from ...steps import Steps
 from . import names
 from .folder import VANISHED, ask, parents
 from .kinds import COUNT, LEASED, LEASES, LOCKS, in_use, use_of, use_of_permits
-from .wire import Answer, Ask, Children, Create, Delete, Get, No, Put
+from .wire import PERSISTENT, Answer, Ask, Children, Create, Delete, Get, No, Put
 
 #: Where each kind says how many permits it has.
 PLACES = {"semaphore": COUNT, "leased_semaphore": LEASED}
-
-#: A node that stays when its session ends.
-PERSISTENT = 0
 
 _COUNT = struct.Struct(">i")
 

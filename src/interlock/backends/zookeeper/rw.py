@@ -22,7 +22,7 @@ from .folder import Spot, ask, find, leave
 from .ground import Ground
 from .locks import ZkLocks
 from .nodes import Node
-from .sight import Front, is_node, looked
+from .sight import Front, looked
 from .wire import EPHEMERAL, Children, Create, Delete, No
 
 
@@ -128,7 +128,7 @@ def front(children: Sequence[str]) -> Front:
 
     A reader with the number of a writer is that writer itself: in Java it may be both.
     """
-    nodes = [each for each in queue.ranked(children, queue.RW) if is_node(each)]
+    nodes = [each for each in queue.ranked(children, queue.RW) if names.is_node(each)]
     writing = {_number(each) for each in nodes if not _reads(each)}
     nodes = [each for each in nodes if not _reads(each) or _number(each) not in writing]
     readers = [*takewhile(_reads, nodes)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...model import Holder, LockInfo
 from ...steps import Steps
@@ -25,7 +25,7 @@ class Front(NamedTuple):
 
 def first_alone(children: Sequence[str]) -> Front:
     """The first has it.  Pure."""
-    queued = [each for each in queue.ranked(children, queue.MUTEX) if is_node(each)]
+    queued = [each for each in queue.ranked(children, queue.MUTEX) if names.is_node(each)]
     return Front(queued[:1], "", len(queued[1:]))
 
 
@@ -64,16 +64,6 @@ def holding(
         if stat.value is not No.MISSING
     ]
     return (yield from described(ground, name, holders, until))
-
-
-def _holder(node: str, stat: Any, mode: str) -> Holder:
-    since = stat.ctime / 1000
-    return Holder(names.owner_of(node), since=since, token=stat.czxid, mode=mode)
-
-
-def is_node(node: str) -> bool:
-    """Whether a child is a node of a lock, and not a directory below it."""
-    return queue.use_of([node]) is not None
 
 
 def expires(holders: Sequence[Holder]) -> float | None:

@@ -14,7 +14,8 @@ from kazoo.protocol import serialization as protocol
 
 from ...errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
 
-EPHEMERAL, SEQUENTIAL, CONTAINER = 1, 2, 4
+#: How a node is made; one that is persistent stays when its session ends.
+PERSISTENT, EPHEMERAL, SEQUENTIAL, CONTAINER = 0, 1, 2, 4
 
 #: "Whatever the version is."
 ANY = -1

@@ -1,0 +1,106 @@
+"""From when a session counts: decided on paper, and shown with a follower that freezes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+import interlock
+from interlock.backends.zookeeper.pulse import LAG, Pulse
+from interlock.drive import now
+from interlock.testing.ensembles import Ensemble
+from interlock.testing.zookeepers import ZooKeeperServer
+
+T = 12.0
+
+
+def pulse() -> Pulse:
+    """One whose session was opened at 100."""
+    made = Pulse(0.0)
+    made.greeted(100.0, T)
+    return made
+
+
+def test_whoever_was_greeted_is_known_to_the_leader() -> None:
+    assert pulse().since(101.0) == 100.0
+
+
+def test_what_was_answered_half_a_tick_before_a_question_is_known_to_the_leader() -> None:
+    ours = pulse()
+    ours.beat(110.0, 110.5)
+
+    assert ours.since(110.5 + T * LAG) == 110.0
+    assert ours.since(110.4 + T * LAG) == 100.0
+
+
+def test_no_question_vouches_for_itself() -> None:
+    ours = pulse()
+    ours.beat(120.0, 120.1)
+
+    assert ours.since(120.0) == 100.0
+
+
+def test_nothing_counts_from_later_than_its_question() -> None:
+    assert pulse().since(99.0) == 99.0
+
+
+def test_what_one_server_has_heard_does_not_count_at_the_next() -> None:
+    ours = pulse()
+    ours.beat(110.0, 110.1)
+    ours.greeted(112.0, T)
+
+    assert ours.since(113.5) == 112.0
+
+
+def test_a_thousand_questions_are_a_few_beats() -> None:
+    ours = pulse()
+    for number in range(100_000):
+        ours.beat(100.0 + number / 1000, 100.0 + number / 1000)
+
+    told = 199.999 - LAG * T
+    assert told - T / 20 < ours.since(199.999) <= told
+    assert len(ours._beats) < 100
+
+
+# --- a follower that freezes with what it has not told ----------------------------------------
+
+
+@pytest.fixture(scope="module")
+def ensemble() -> Iterator[Ensemble]:
+    with Ensemble(3, tick_ms=500) as ensemble:
+        yield ensemble
+
+
+@pytest.fixture
+def follower(ensemble: Ensemble) -> Iterator[ZooKeeperServer]:
+    follower = ensemble.followers()[0]
+    yield follower
+    follower.resume()
+
+
+@pytest.mark.server
+def test_a_holder_hears_of_its_loss_before_another_is_let_in_when_its_server_freezes(
+    ensemble: Ensemble, follower: ZooKeeperServer
+) -> None:
+    idle, session = threading.Event(), "?session_timeout=4"
+    with (
+        interlock.connect(follower.url("f") + session) as ours,
+        interlock.connect(ensemble.leader().url("f") + session) as theirs,
+    ):
+        theirs.lock("k").acquire().release()
+        ours.lock("k").acquire().release()
+        idle.wait(1.1)  # shorter than the next ping, and longer than half a tick
+        hold = ours.lock("k").acquire()
+        lost: list[float] = []
+        hold.on_lost(lambda _: lost.append(now()))
+        follower.pause()
+
+        granted = theirs.lock("k").acquire(timeout=30)
+        let_in = now()
+
+        assert lost
+        assert lost[0] < let_in
+        assert granted.token > hold.token
+        follower.resume()
