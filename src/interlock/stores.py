@@ -41,9 +41,9 @@ class LockStore(Protocol):
         """For how much of a lease the store stands, counted from each answer; mostly all."""
         ...
 
-    def since(self, asked: float) -> float:
-        """From when a lease counts that was granted in answer to a question of `asked`; mostly
-        from then on."""
+    def good_until(self, asked: float, lease: float) -> float:
+        """Until when a lease may be trusted that was given in answer to a question of `asked`;
+        mostly as `model.validity` says."""
         ...
 
     def attempt(

@@ -21,7 +21,7 @@ STORES: dict[str, Callable[[Fixture], str]] = {
     "sqlite": lambda fixture: f"sqlite:///{_folder(fixture)}/locks.db",
     "redis": lambda fixture: str(fixture("redis_url")),
     # Sessions outlast every lease of the claims, so that these are what ends.
-    "zookeeper": lambda fixture: f"{fixture('zk_url')}?session_timeout=20s",
+    "zookeeper": lambda fixture: f"{fixture('zk_url')}?session_timeout=100s",
 }
 
 

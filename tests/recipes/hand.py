@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from interlock.events import Event
-from interlock.model import Busy
+from interlock.model import Busy, validity
 from interlock.recipes.lock import Seeking
 from interlock.steps import Call, Elsewhere, Listen, Park, Request, Steps, call
 from interlock.stores import LockStore
@@ -35,8 +35,8 @@ class Paper:
     def trusted(self, lease: float) -> float:
         return lease
 
-    def since(self, asked: float) -> float:
-        return asked
+    def good_until(self, asked: float, lease: float) -> float:
+        return validity(asked, lease)
 
     def waiting(self, timeout: float) -> Paper:
         return self

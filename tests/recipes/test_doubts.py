@@ -69,8 +69,8 @@ def test_a_refusal_that_leaves_a_place_behind_is_withdrawn() -> None:
 class Short(Paper):
     """A store that stands for less than a lease."""
 
-    def trusted(self, lease: float) -> float:
-        return lease / 4
+    def good_until(self, asked: float, lease: float) -> float:
+        return asked + lease / 4
 
 
 def test_a_grant_is_worth_as_much_as_its_store_stands_for() -> None:
@@ -79,4 +79,4 @@ def test_a_grant_is_worth_as_much_as_its_store_stands_for() -> None:
 
     grant = hand.reply(7).result
 
-    assert grant.until == validity(clock(), 3.0)
+    assert grant.until == clock() + 3.0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from ..drive import now
 from ..errors import LockLost
 from ..events import Asked, Doubted, Lost, Renewed
-from ..model import Grant, Terms, guard, validity
+from ..model import Grant, Terms, guard
 from ..recipes.keep import NEVER
 from ..stores import LockStore
 from .lines import Key
@@ -159,7 +159,7 @@ class Standing:
 
         Two questions may be under way at once; the later one counts, whichever is answered last.
         """
-        until = validity(self.store.since(asked), self.lease)
+        until = self.store.good_until(asked, self.lease)
         self.doubtful = False
         if until > self.until:
             self._stand(asked, until)

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from ..errors import StoreError, StoreMisconfigured
-from ..model import MARKS, Busy, Holder, LockInfo
+from ..model import MARKS, Busy, Holder, LockInfo, validity
 from ..steps import Call, Steps, call, together
 from . import counting, shares, views
 from .shelf import BUSY, GRANTED, OTHER_KIND, RELEASED, UNSET, WHOLE
@@ -31,8 +31,8 @@ class LedgerLocks:
     def trusted(self, lease: float) -> float:
         return lease
 
-    def since(self, asked: float) -> float:
-        return asked
+    def good_until(self, asked: float, lease: float) -> float:
+        return validity(asked, lease)
 
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float

@@ -33,7 +33,7 @@ from ..errors import (
     StoreUnavailable,
 )
 from ..events import Abandoned, Event, Parked, StillWaiting, Troubled, Withdrawn, Woken
-from ..model import Busy, Grant, validity
+from ..model import Busy, Grant
 from ..steps import Steps, Wakes, listen, park
 from ..stores import LockStore
 
@@ -195,8 +195,7 @@ def attempt(seeking: Seeking, waits: bool) -> Steps[Grant | Busy]:
         if isinstance(answer, Busy):
             seeking.traced = traced or waits or seeking.doubted or answer.placed
             return answer
-        store = seeking.store
-        until = validity(store.since(asked), store.trusted(seeking.lease))
+        until = seeking.store.good_until(asked, seeking.lease)
         if seeking.answered < until:
             return Grant(seeking.name, seeking.owner, answer, asked, until, seeking.doubted)
         late += 1

@@ -167,8 +167,8 @@ class Pulse:
 def test_loop_goes_on_while_a_client_is_closed_that_nobody_hears(
     own: ZooKeeperServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only a loop that is closing may be held up: here that would take ten seconds."""
-    monkeypatch.setattr(links, "HASTE", 10.0)
+    """Only a loop that is closing may be held up: here that would take four seconds."""
+    monkeypatch.setattr(links, "HASTE", 4.0)
 
     async def main() -> float:
         client, pulse = aio.connect(own.url() + LONG), Pulse()
@@ -180,7 +180,7 @@ def test_loop_goes_on_while_a_client_is_closed_that_nobody_hears(
         return pulse.longest
 
     try:
-        assert asyncio.run(main()) < 5.0
+        assert asyncio.run(main()) < 2.0
     finally:
         own.resume()
 

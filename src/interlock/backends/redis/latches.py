@@ -7,7 +7,7 @@ from typing import Any
 
 from ...errors import StoreError
 from ...ledger import BUSY, GRANTED, refusal
-from ...model import MARKS, Busy, LockInfo
+from ...model import MARKS, Busy, LockInfo, validity
 from ...steps import Steps, call, nothing
 from .locks import TOMBSTONE_MS, texts
 from .names import TOKENS, Topic, tomb_key
@@ -41,8 +41,8 @@ class Latches:
     def trusted(self, lease: float) -> float:
         return lease
 
-    def since(self, asked: float) -> float:
-        return asked
+    def good_until(self, asked: float, lease: float) -> float:
+        return validity(asked, lease)
 
     def _keys(self, name: str) -> tuple[str, ...]:
         shares, leases, marker, _ = places(name)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...errors import StoreError
 from ...ledger import BUSY, GRANTED, OTHER_KIND, RELEASED, refusal
-from ...model import MARKS, TOMBSTONE, Busy, Holder, LockInfo
+from ...model import MARKS, TOMBSTONE, Busy, Holder, LockInfo, validity
 from ...steps import Call, Steps, call, together
 from . import names
 from .names import TOKENS, Companions, companions
@@ -55,8 +55,8 @@ class RedisLocks:
     def trusted(self, lease: float) -> float:
         return lease
 
-    def since(self, asked: float) -> float:
-        return asked
+    def good_until(self, asked: float, lease: float) -> float:
+        return validity(asked, lease)
 
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float

@@ -13,12 +13,12 @@ from ...steps import Call, Reply, Wakes
 from ...tasks import Sent, TaskWakes, pause_task
 from .batches import Batch
 from .blocking import CONNECTION, answered_by
-from .doors import FAREWELL, MOMENT, Parting
+from .doors import MOMENT, Parting
 from .settings import Settings
 from .transport import Transport
 from .wire import awaited
 
-#: Seconds for the farewell of a loop that is closing.
+#: Seconds for the server's farewell: a server that is silent was waited for before, by the keeper.
 HASTE = 0.25
 
 
@@ -121,7 +121,7 @@ class ZkAsyncLink:
         self._transport.closed = True
         if (parting := self._transport.part()) is not None:
             try:
-                if not await _heard(parting, FAREWELL):
+                if not await _heard(parting, HASTE):
                     parting.break_off()
                     await _heard(parting, MOMENT)
             finally:

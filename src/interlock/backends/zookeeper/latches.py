@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from ...errors import StoreError, StoreMisconfigured, StoreUnavailable
 from ...ledger import OtherKind
-from ...model import MARKS, Busy, LockInfo
+from ...model import MARKS, Busy, LockInfo, validity
 from ...steps import Steps, nothing
 from .folder import VANISHED, ask, parents
 from .ground import Ground
@@ -85,8 +85,8 @@ class ZkLatches:
     def waiting(self, timeout: float) -> ZkLatches:
         return self
 
-    def since(self, asked: float) -> float:
-        return asked
+    def good_until(self, asked: float, lease: float) -> float:
+        return validity(asked, lease)
 
     def trusted(self, lease: float) -> float:
         return lease

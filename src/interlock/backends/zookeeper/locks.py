@@ -7,7 +7,7 @@ from copy import copy
 from typing import Any
 
 from ...errors import StoreError
-from ...model import ASKED, MARKS, Busy, LockInfo
+from ...model import ASKED, MARKS, Busy, LockInfo, validity
 from ...steps import Call, Steps, together
 from . import names, queue, tombs
 from .folder import Spot, Standing, leave, look_again, stand, watch
@@ -58,9 +58,12 @@ class ZkLocks:
         """The servers promise no more than the length of a session."""
         return min(lease, self.ground.vital.session_timeout)
 
-    def since(self, asked: float) -> float:
-        """From when the servers count, if the leader has answered a question of `asked`."""
-        return self.ground.vital.since(asked)
+    def good_until(self, asked: float, lease: float) -> float:
+        """A lease counts from its question; the session, of which it is a part, from when the
+        leader has heard of it for sure."""
+        vital = self.ground.vital
+        session = validity(vital.since(asked), vital.session_timeout)
+        return min(validity(asked, lease), session)
 
     def _spot(self, name: str, owner: str) -> Spot:
         return Spot(name, self.ground.path_of(name), owner, self.node)
