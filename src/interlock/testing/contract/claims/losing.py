@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 import pytest
 
-from ....api import standing
+from ....api import session, standing
 from ....drive import now
 from ....errors import LockLost
 from ..actors import AnyHold
@@ -103,6 +103,17 @@ async def test_a_hold_is_lost_by_the_clock_whether_or_not_anybody_noticed(world:
             hold.ensure()
 
     assert not hold.lost
+
+
+@only(kinds=PLAIN)
+async def test_a_release_after_the_validity_has_passed_says_so(world: World) -> None:
+    alice, _, hold = await world.held(lease=20)
+
+    # The store would still take it back: its lease is longer than what we trusted.
+    with patch.object(session, "now", lambda: now() + 20), pytest.raises(LockLost):
+        await alice.release(hold)
+
+    assert await world.is_free()
 
 
 @only(kinds=PLAIN)
