@@ -21,7 +21,12 @@ from .standing import standing
 pytestmark = meets("kazoo")
 
 THEIRS = {"mutex": CuratorsLock, "write": CuratorsWriteLock, "read": CuratorsReadLock}
-LOCKS = {"mutex": ("Lock", "lock()"), "write": ("WriteLock", "rwlock()")}
+#: Kazoo's own names exclude nobody: these are its locks with other names for their nodes.
+NAMED = "{}, named as Curator's"
+LOCKS = {
+    "mutex": (NAMED.format("Lock"), "lock()"),
+    "write": (NAMED.format("WriteLock"), "rwlock()"),
+}
 
 locks = pytest.mark.parametrize(
     "kind", [pytest.param(kind, marks=meets(None, *names)) for kind, names in LOCKS.items()]
@@ -65,7 +70,7 @@ def test_kazoo_waits_for_us(kind: str, world: World, url: str, peek: Any, path: 
     theirs.release()
 
 
-@meets(primitive="ReadLock", ours="rwlock()", direction=BOTH)
+@meets(primitive=NAMED.format("ReadLock"), ours="rwlock()", direction=BOTH)
 def test_readers_of_both_share_and_keep_writers_out(
     world: World, url: str, peek: Any, path: str
 ) -> None:

@@ -81,7 +81,7 @@ def test_whoever_meets_one_too_many_says_so(
     assert len(told["violations"]) == len(told["tokens"]) > 0
 
 
-@meets("kazoo", "Lock", "lock()", BOTH)
+@meets("kazoo", "Lock, named as Curator's", "lock()", BOTH)
 def test_kazoo_reads_the_same_queue(
     jvm: Foreign,
     pythons: Foreign,
