@@ -66,7 +66,6 @@ class Line:
         """On paper every server tells the leader at once whom it has heard of."""
         return asked
 
-
     def __init__(
         self, ensemble: Ensemble, client: int, clock: Callable[[], float], tell: Any
     ) -> None:

@@ -12,7 +12,7 @@ from ...errors import StoreError
 from ...steps import Call, Reply, Wakes
 from ...tasks import Sent, TaskWakes, pause_task
 from .batches import Batch
-from .blocking import CONNECTION, answered_by
+from .blocking import CONNECTION, GLANCE, answered_by
 from .doors import MOMENT, Parting
 from .settings import Settings
 from .transport import Transport
@@ -79,13 +79,13 @@ class ZkAsyncLink:
 
     async def _connect(self, until: float) -> None:
         """Wait for a connection, but not for ever."""
-        until = self._transport.patience(until)
+        longest = self._transport.patience(until)
         with await self.listen((CONNECTION,)) as wakes:
             self._transport.start()
             while not self._transport.connected:
-                if now() >= until or self._transport.hopeless:
+                if now() >= longest or self._transport.hopeless(until):
                     raise self._transport.unreachable()
-                await self.park(wakes, until)
+                await self.park(wakes, min(longest, now() + GLANCE))
 
     async def listen(self, topics: tuple[Any, ...]) -> Wakes:
         (topic,) = topics

@@ -18,6 +18,9 @@ from .wire import awaited
 
 CONNECTION = "connection"
 
+#: Seconds between two looks at why there is no connection yet.
+GLANCE = 0.25
+
 
 class ZkLink:
     """See `stores.Link`."""
@@ -49,13 +52,13 @@ class ZkLink:
 
     def _connect(self, until: float) -> None:
         """Wait for a connection, but not for ever."""
-        until = self._transport.patience(until)
+        longest = self._transport.patience(until)
         with self.listen((CONNECTION,)) as wakes:
             self._transport.start()
             while not self._transport.connected:
-                if now() >= until or self._transport.hopeless:
+                if now() >= longest or self._transport.hopeless(until):
                     raise self._transport.unreachable()
-                self.park(wakes, until)
+                self.park(wakes, min(longest, now() + GLANCE))
 
     def listen(self, topics: tuple[Any, ...]) -> Wakes:
         (topic,) = topics

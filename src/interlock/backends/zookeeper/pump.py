@@ -92,6 +92,15 @@ class Pump(ConnectionHandler):  # type: ignore[misc]
         self._pulse, self._arrived = pulse, bytearray()
         self._pinged: float | None = None
 
+    def _expand_client_hosts(self) -> Any:
+        """The addresses of the servers; kazoo says of those without one only in its log."""
+        found = super()._expand_client_hosts()
+        known = {host for host, _, _ in found}
+        for host, port in self.client.hosts:
+            if host.strip() not in known:
+                self.handler.unknown(host.strip(), port)
+        return found
+
     def _connect_attempt(self, host: str, hostip: str, port: int, retry: Any) -> Any:
         self._arrived.clear()
         return super()._connect_attempt(host, hostip, port, retry)

@@ -111,10 +111,12 @@ class Transport:
     def _packed(self, ask: Ask) -> Any:
         return packed(ask, self._settings.acl, self._watcher)
 
-    @property
-    def hopeless(self) -> bool:
-        """Whether there is no use in waiting for a connection."""
-        return self.closed or self._refusal() is not None
+    def hopeless(self, until: float) -> bool:
+        """Whether there is no use in waiting for a connection; or none any more, for somebody
+        who wants it until an instant, because we know what is the matter."""
+        if self.closed or self._refusal() is not None:
+            return True
+        return now() >= until and self._trouble() != ""
 
     def _refusal(self) -> StoreError | None:
         if self._disbelieved:
@@ -126,8 +128,14 @@ class Transport:
         if self.closed:
             return closed(self.label)
         return self._refusal() or StoreUnavailable(
-            f"{self.label} cannot be reached: is it running, and is that its address?", self.label
+            f"{self.label} cannot be reached{self._trouble()}: is it running, and is that its "
+            "address?",
+            self.label,
         )
+
+    def _trouble(self) -> str:
+        trouble = "" if self._client is None else self._client.handler.trouble
+        return f" ({trouble})" if trouble else ""
 
     # --- waking -------------------------------------------------------------------------
 
