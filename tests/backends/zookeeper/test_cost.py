@@ -79,11 +79,11 @@ def test_waiting_is_one_round_trip_more_and_a_wake_another(
 
     waiting = world.start(client.lock("k").acquire)
     eventually(lambda: any(isinstance(event, Parked) for event in events))
-    assert meter.spent() == ([*ACQUIRE, "sync", "getData", "getChildren"], 2)
+    assert meter.spent() == ([*ACQUIRE, "getData", "getChildren"], 2)
 
     world.do(hold.release)
     mine = waiting.result(5)
-    assert meter.spent() == (["sync", "getData", "getChildren"], 1)
+    assert meter.spent() == (["getData", "getChildren"], 1)
     world.do(mine.release)
     assert meter.spent() == (RELEASE, 1)
 
@@ -101,7 +101,7 @@ def test_whoever_is_not_the_next_hears_nothing_of_a_release(
 
     world.do(hold.release)
     mine = coming[0].result(5)
-    assert meter.spent() == (["sync", "getData", "getChildren"], 1)
+    assert meter.spent() == (["getData", "getChildren"], 1)
     world.do(mine.release)
     world.do(coming[1].result(5).release)
 

@@ -86,7 +86,7 @@ def test_first_in_line_is_let_in_one_round_trip_after_the_release(
     waiting.result(SOON)
     left(meter)
 
-    assert meter.spent() == (["sync", "getChildren", "getChildren", FACTS[kind], "delete"], 2)
+    assert meter.spent() == (["getChildren", "getChildren", FACTS[kind], "delete"], 2)
 
 
 def test_permits_are_set_in_one_round_trip_where_they_were_set(world: World, meter: Meter) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import interlock
-from interlock.backends.zookeeper.pulse import LAG, Pulse
+from interlock.backends.zookeeper.pulse import FRESH, LAG, Pulse
 from interlock.drive import now
 from interlock.testing.ensembles import Ensemble
 from interlock.testing.zookeepers import ZooKeeperServer
@@ -30,14 +30,32 @@ def test_whoever_was_greeted_is_known_to_the_leader() -> None:
 def test_what_was_answered_half_a_tick_before_a_question_is_known_to_the_leader() -> None:
     ours = pulse()
     ours.beat(110.0, 110.5)
+    ours.led(120.0)
 
     assert ours.since(110.5 + T * LAG) == 110.0
     assert ours.since(110.4 + T * LAG) == 100.0
 
 
+def test_what_no_leader_has_answered_proves_nothing() -> None:
+    ours = pulse()
+    ours.beat(110.0, 110.5)  # by a follower that may have lost its leader
+    assert ours.since(115.0) == 100.0
+
+    ours.led(114.0)
+    assert ours.since(115.0) == 110.0
+
+
+def test_a_leader_that_has_just_answered_need_not_be_asked() -> None:
+    ours = pulse()
+
+    assert ours.fresh(101.0)
+    assert not ours.fresh(100.0 + T * FRESH)
+
+
 def test_no_question_vouches_for_itself() -> None:
     ours = pulse()
     ours.beat(120.0, 120.1)
+    ours.led(120.0)
 
     assert ours.since(120.0) == 100.0
 
@@ -49,6 +67,7 @@ def test_nothing_counts_from_later_than_its_question() -> None:
 def test_what_one_server_has_heard_does_not_count_at_the_next() -> None:
     ours = pulse()
     ours.beat(110.0, 110.1)
+    ours.led(110.0)
     ours.greeted(112.0, T)
 
     assert ours.since(113.5) == 112.0
@@ -58,6 +77,7 @@ def test_a_thousand_questions_are_a_few_beats() -> None:
     ours = pulse()
     for number in range(100_000):
         ours.beat(100.0 + number / 1000, 100.0 + number / 1000)
+    ours.led(199.999)
 
     told = 199.999 - LAG * T
     assert told - T / 20 < ours.since(199.999) <= told

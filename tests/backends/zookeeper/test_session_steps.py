@@ -71,7 +71,7 @@ def base(path: str) -> str:
 
 def test_list_of_another_session_grants_nobody() -> None:
     desk = Desk(Node(OLD, 70, HERE))
-    assert desk.asks() == [Sync("/k"), Children("/k")]
+    assert desk.asks() == [Sync("/k", always=False), Children("/k")]
 
     (asked,) = desk.asks(
         None, [base(OLD)], session=LATER

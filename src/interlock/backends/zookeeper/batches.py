@@ -9,7 +9,7 @@ from ...drive import now
 from ...errors import StoreError
 from .pulse import Pulse
 from .watches import Watches
-from .wire import Answer, Ask, Exists, No, judged, unanswered, unpacked
+from .wire import LED, Answer, Ask, Exists, No, judged, unanswered, unpacked
 
 #: Seconds after which nobody waits for an answer any longer, however long there would be time:
 #: a connection that gives none breaks before, unless the servers behind it are at odds.
@@ -80,6 +80,8 @@ class Slot:
         if answer.value is No.MISSING and not isinstance(batch.asks[self._place], Exists):
             self._unwatch(batch.asks[self._place])
         self._transport.pulse.beat(batch.sent, now())
+        if isinstance(batch.asks[self._place], LED):
+            self._transport.pulse.led(batch.sent)
         batch.settle(self._place, answer)
 
     def _unwatch(self, ask: Ask) -> None:

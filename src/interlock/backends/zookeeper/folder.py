@@ -188,10 +188,10 @@ def look_again(spot: Spot, node: Node, until: float, topic: Any) -> Steps[Standi
     """List the directory once more; None when our node, or its session, has gone.
 
     One round trip.  Whoever was before us is watched again in the same burst.  The leader is
-    asked as well, because the list may let us in: a follower that has lost it would tell us
-    what was, and keep our session as little as its own.
+    asked as well, unless it has answered us just now, because the list may let us in: a follower
+    that has lost it would tell us what was, and keep our session as little as its own.
     """
-    asks: list[Ask] = [Sync(spot.folder), Children(spot.folder)]
+    asks: list[Ask] = [Sync(spot.folder, always=False), Children(spot.folder)]
     if node.before is not None and topic is not None:
         asks.insert(1, Get(f"{spot.folder}/{node.before}", topic))
     try:

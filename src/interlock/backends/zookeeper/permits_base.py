@@ -155,7 +155,7 @@ class ZkPermits(ZkLocks):
         if mine is None:
             return None
         reads = (
-            Sync(claim.path),  # the list may let us in: see `folder.look_again`
+            Sync(claim.path, always=False),  # the list may let us in: see `folder.look_again`
             Children(claim.leases.folder, topic),
             Children(claim.line.folder),
             self._facts(claim.name, topic),

@@ -21,6 +21,9 @@ from collections import deque
 #: Half a tick, as a part of the shortest session that servers allow.
 LAG = 0.25
 
+#: As a part of a session: a leader that has answered so lately need not be asked again.
+FRESH = 1 / 6
+
 #: How many messages of one session's length are remembered.
 BEATS = 24
 
@@ -32,11 +35,11 @@ class Pulse:
         #: Seconds that the servers keep a silent session.
         self.session_timeout = session_timeout
         self._beats: deque[tuple[float, float]] = deque(maxlen=2 * BEATS)
-        self._greeted = -math.inf
+        self._greeted = self._led = -math.inf
 
     def greeted(self, sent: float, session_timeout: float) -> None:
         """A connection was made, by a greeting of `sent`; the session lasts so long."""
-        self.session_timeout, self._greeted = session_timeout, sent
+        self.session_timeout, self._greeted, self._led = session_timeout, sent, sent
         self._beats.clear()
 
     def beat(self, sent: float, heard: float) -> None:
@@ -45,8 +48,18 @@ class Pulse:
         if not beats or sent >= beats[-1][0] + self.session_timeout / BEATS:
             beats.append((sent, heard))
 
+    def led(self, sent: float) -> None:
+        """The leader has answered a question of `sent`."""
+        self._led = max(self._led, sent)
+
+    def fresh(self, now: float) -> bool:
+        """Whether the leader has answered so lately that nothing is won by asking it again."""
+        return now - self._led < self.session_timeout * FRESH
+
     def since(self, asked: float) -> float:
-        """When the leader last heard of us for sure, if it has answered a question of `asked`."""
-        told = asked - self.session_timeout * LAG
+        """When the leader last heard of us for sure, as it has answered questions until now; not
+        later than `asked`, when somebody asked for what he relies on."""
+        question = min(asked, self._led)
+        told = question - self.session_timeout * LAG
         sent = [sent for sent, heard in tuple(self._beats) if heard <= told]
-        return min(asked, max([self._greeted, *sent]))
+        return min(question, max([self._greeted, *sent]))

@@ -32,7 +32,7 @@ from .pulse import Pulse
 from .pump import Burst, Pump
 from .settings import Settings, client_options
 from .watches import Watches
-from .wire import Answer, Ask, awaited, disbelieved, packed
+from .wire import Answer, Ask, Sync, awaited, disbelieved, packed
 
 #: What kazoo has to say, for those who want to read it: nothing of it is news to our callers.
 kazoo_log = logging.getLogger("interlock.zookeeper.kazoo")
@@ -82,6 +82,9 @@ class Transport:
             if not awaited(ask):
                 batch.settle(place, Answer(None, self.session))
                 self._errands.add(ask)
+                continue
+            if isinstance(ask, Sync) and not ask.always and self.pulse.fresh(batch.sent):
+                batch.settle(place, Answer(None, self.session))
                 continue
             topic = getattr(ask, "topic", None)
             if topic is not None:

@@ -77,11 +77,16 @@ class Sync(NamedTuple):
     """Be answered by the leader, after everything that it has decided so far."""
 
     path: str
+    #: Otherwise only if the leader has not answered us for a while.
+    always: bool = True
 
 
 Ask: TypeAlias = Create | Container | Delete | Put | Children | Get | Exists | Sync
 
 WRITES = (Create, Container, Delete, Put)
+
+#: What the leader answers, and no follower alone.
+LED = (*WRITES, Sync)
 
 
 def awaited(ask: Ask) -> bool:
