@@ -55,14 +55,13 @@ def test_who_of_ours_gives_up_leaves_nothing_behind(
 
 
 @meets(direction=TO_THEM)
-def test_javas_waiter_holds_promptly_after_our_release(
-    kind: str, terms: Any, meeting: Meeting
-) -> None:
+def test_javas_waiter_is_woken_by_our_release(kind: str, terms: Any, meeting: Meeting) -> None:
+    """Java never asks by itself: whoever is not woken waits for ever."""
     ours, java = meeting.ours(kind, **terms), meeting.java(kind, **terms)
     ours.take()
     meeting.queue_up(java)
     meeting.world.do(ours.hold.release)
-    assert java.turn.result(PROMPTLY) is True
+    assert java.turn.result(SOON) is True
 
 
 @meets(direction=TO_US)
