@@ -20,7 +20,7 @@ ORDER = [
     ("ledger",),
     ("recipes",),
     ("drive",),
-    ("parking", "tasks"),
+    ("parking", "passwords", "tasks"),
     ("backends",),
     ("api",),
     ("interlock",),

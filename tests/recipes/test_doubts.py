@@ -43,6 +43,16 @@ def test_a_change_makes_every_hold_due_that_is_kept() -> None:
     assert fixed.renew_at > keeping.clock()
 
 
+def test_a_doubt_is_told_though_something_else_has_changed_since() -> None:
+    keeping = Round()
+    keeping.rota.hurry(keeping.clock(), doubtful=True)
+    keeping.rota.hurry(keeping.clock())
+
+    keeping.hand.reply(True)  # the keeper is woken
+
+    assert keeping.holds[0].told == ["doubted"]
+
+
 def test_a_change_without_any_hold_is_nobodys_business() -> None:
     assert not Round(holds=0).rota.hurry(5.0)
 

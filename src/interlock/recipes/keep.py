@@ -158,7 +158,7 @@ class Rota:
         """
         with self._mutex:
             self.hurried_at = now
-            self._doubtful = doubtful
+            self._doubtful |= doubtful  # until the keeper has said so
             for group in self._groups.values():
                 for hold in group.holds.values():
                     hold.renew_at = min(hold.renew_at, now) if hold.renew_at != NEVER else NEVER

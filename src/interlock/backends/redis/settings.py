@@ -7,16 +7,13 @@ must be able neither to switch verification off nor to slip in commands.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
-from ...errors import StoreMisconfigured, StoreUnavailable, UsageError
+from ...errors import UsageError
 from ...model import as_seconds, spelled
-
-#: A password, or a function that is asked for it at each connection (for rotation).
-Password: TypeAlias = "str | Callable[[], str]"
+from ...passwords import Password, asked
 
 SCHEMES = {"redis": "tcp", "valkey": "tcp", "rediss": "tls", "valkeys": "tls", "unix": "unix"}
 
@@ -184,20 +181,5 @@ def _tls(settings: Settings) -> dict[str, Any]:
 
 def credentials(settings: Settings) -> dict[str, str | None]:
     """The user and the password of one connection; a function is asked anew each time."""
-    password = settings.password
-    if callable(password):
-        password = _asked(password, settings.label)
+    password = None if settings.password is None else asked(settings.password, settings.label)
     return {"username": settings.username, "password": password}
-
-
-def _asked(function: Callable[[], str], label: str) -> str:
-    try:
-        password = function()
-    except Exception as error:
-        kind = type(error).__name__
-        raise StoreUnavailable(
-            f"the password function for {label} raised {kind}", label
-        ) from error
-    if not isinstance(password, str):
-        raise StoreMisconfigured(f"the password function for {label} did not return a str", label)
-    return password

@@ -27,7 +27,8 @@ class Batch:
         self.done, self.sent = False, now()
 
     def settle(self, place: int, reply: Any) -> None:
-        """Note an answer; kazoo may say twice that a call has failed, and in two threads."""
+        """Note an answer.  What needs no server is answered before anything is sent, and the
+        rest in kazoo's loop, so never in two threads at once."""
         if self.replies[place] is None:
             self.replies[place] = reply
             if None not in self.replies and not self.done:

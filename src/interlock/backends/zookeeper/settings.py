@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from kazoo.client import KazooClient
 from kazoo.security import ACL, CREATOR_ALL_ACL, OPEN_ACL_UNSAFE
 
-from ...errors import StoreMisconfigured, StoreUnavailable, Unsupported, UsageError
+from ...errors import Unsupported, UsageError
 from ...model import as_seconds
-
-#: A password, or a function that is asked for it when a session is opened.
-Password: TypeAlias = "str | Callable[[], str]"
+from ...passwords import Password, asked
 
 #: What others may do with our nodes, by name: anything, or nothing unless they are as we are.
 RIGHTS = {"open": tuple(OPEN_ACL_UNSAFE), "creator": tuple(CREATOR_ALL_ACL)}
@@ -167,20 +165,5 @@ def _credentials(settings: Settings) -> list[tuple[str, Secret]]:
     given = [(scheme, Secret(credential)) for scheme, credential in settings.auth]
     if settings.password is None:
         return given
-    password = settings.password
-    if callable(password):
-        password = _asked(password, settings.label)
+    password = asked(settings.password, settings.label)
     return [("digest", Secret(f"{settings.username}:{password}")), *given]
-
-
-def _asked(function: Callable[[], str], label: str) -> str:
-    try:
-        password = function()
-    except Exception as error:
-        kind = type(error).__name__
-        raise StoreUnavailable(
-            f"the password function for {label} raised {kind}", label
-        ) from error
-    if not isinstance(password, str):
-        raise StoreMisconfigured(f"the password function for {label} did not return a str", label)
-    return password

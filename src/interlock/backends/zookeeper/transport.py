@@ -2,8 +2,8 @@
 
 Three threads are kazoo's, whatever the number of locks.  Answers are taken from kazoo's own
 loop, where they arrive, and not from its queue of finished calls: that saves a change of
-threads for each answer; and what is asked together travels together: see `pump`.  `_call`, the
-requests and the loop are private to kazoo, which is why its version is bounded, and why
+threads for each answer; and what is asked together travels together: see `pump`.  The queue,
+the requests and the loop are private to kazoo, which is why its version is bounded, and why
 `tests/backends/zookeeper/test_kazoo.py` and `test_pump.py` say what we rely on.
 
 Nothing is asked while the connection is away: kazoo would keep the question without any limit
