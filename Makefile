@@ -2,13 +2,13 @@
 # ARGS go to the program that a verb runs, as in: make demo ARGS=--plain
 
 .DEFAULT_GOAL := help
-.PHONY: demo test quick lint bench interop help servers foreign
+.PHONY: demo test quick lint ranges bench interop help servers foreign
 
 bin := .venv/bin
 pytest := $(bin)/python -m pytest -p tests.marks
 # Most tests wait for something, so several go on at the same time, each on servers of its own.
 beside := -n 3 --dist worksteal
-quickly := $(addprefix tests/,recipes architecture cli contract)
+quickly := $(addprefix tests/,recipes architecture api cli contract)
 
 demo: .venv/ready-demo ## eight processes, one lock, two accidents; 20 seconds
 	@$(bin)/python -m interlock.cli.demo $(ARGS)
@@ -21,6 +21,9 @@ quick: .venv/ready ## the tests that need no server, in a few seconds
 
 lint: .venv/ready ## style and types
 	$(bin)/ruff check && $(bin)/ruff format --check && $(bin)/mypy && $(bin)/pyright
+
+ranges: .venv/ready servers ## the oldest and the newest kazoo, redis-py and hiredis that we allow
+	@tools/oldest-and-newest $(ARGS)
 
 bench: .venv/ready servers ## how fast, beside others, in one run
 	$(bin)/python -m bench $(ARGS)

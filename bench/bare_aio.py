@@ -10,10 +10,10 @@ from typing import Any
 import hiredis
 
 from .bare import SCRIPTS, free_hash, pack, take_hash
-from .bare_kinds import Lines
+from .bare_kinds import BareCommands
 
 
-class Wire(asyncio.Protocol):
+class BareConnection(asyncio.Protocol):
     """Commands are flushed once a loop turn, replies come back in order."""
 
     def __init__(self) -> None:
@@ -55,10 +55,10 @@ class Wire(asyncio.Protocol):
         self._transport.close()
 
 
-async def open_wire(port: int, more: tuple[str, ...] = ()) -> Wire:
+async def open_wire(port: int, more: tuple[str, ...] = ()) -> BareConnection:
     """A connection to a server that knows the scripts."""
     loop = asyncio.get_running_loop()
-    _, wire = await loop.create_connection(Wire, "127.0.0.1", port)
+    _, wire = await loop.create_connection(BareConnection, "127.0.0.1", port)
     for text in (*SCRIPTS, *more):
         await wire.call(pack("SCRIPT", "LOAD", text))
     return wire
@@ -67,7 +67,9 @@ async def open_wire(port: int, more: tuple[str, ...] = ()) -> Wire:
 class RawHash:
     """A reentrant hash on a wire; an asynchronous context manager."""
 
-    def __init__(self, wire: Wire, name: str, alone: bool = False, owner: str = "bare") -> None:
+    def __init__(
+        self, wire: BareConnection, name: str, alone: bool = False, owner: str = "bare"
+    ) -> None:
         self._call = wire.call_now if alone else wire.call
         self._take, self._free = take_hash(name, owner), free_hash(name, owner)
 
@@ -83,13 +85,13 @@ class RawHash:
         await self._call(self._free)
 
 
-class Turn:
+class BareTurn:
     """Packed lines on a wire, each a round trip; an asynchronous context manager."""
 
-    def __init__(self, wire: Wire, lines: Lines) -> None:
+    def __init__(self, wire: BareConnection, lines: BareCommands) -> None:
         self._call, self._lines = wire.call_now, lines
 
-    async def rehearse(self) -> Turn:
+    async def rehearse(self) -> BareTurn:
         """One turn, to see that the server understands it: errors are fast, too."""
         for line in (*self._lines.before, *self._lines.take, *self._lines.free):
             reply = await self._call(line)

@@ -16,7 +16,7 @@ from .bare import FREE_HASH, LEASE, evalsha, free_hash, open_socket, pack, take_
 OWNER, PERMIT, WAIT = "bare", "bare-permit-0001", "300000"
 
 
-class Lines(NamedTuple):
+class BareCommands(NamedTuple):
     """What goes over the wire for one turn, packed; each line is a round trip."""
 
     take: tuple[bytes, ...]
@@ -25,64 +25,66 @@ class Lines(NamedTuple):
     before: tuple[bytes, ...] = ()
 
 
-def lock(name: str) -> Lines:
-    return Lines((take_hash(name, OWNER),), (free_hash(name, OWNER),))
+def lock(name: str) -> BareCommands:
+    return BareCommands((take_hash(name, OWNER),), (free_hash(name, OWNER),))
 
 
-def fenced(name: str) -> Lines:
+def fenced(name: str) -> BareCommands:
     keys = (name, f"redisson_lock_token:{{{name}}}")
     freed = (name, f"redisson_lock__channel:{{{name}}}")
     take = evalsha(lua.TAKE_FENCED, keys, OWNER, LEASE)
-    return Lines((take,), (evalsha(FREE_HASH, freed, OWNER, LEASE),))
+    return BareCommands((take,), (evalsha(FREE_HASH, freed, OWNER, LEASE),))
 
 
-def fair(name: str) -> Lines:
+def fair(name: str) -> BareCommands:
     keys = (name, f"redisson_lock_queue:{{{name}}}", f"redisson_lock_timeout:{{{name}}}")
     channels = f"redisson_lock__channel:{{{name}}}:"
     take = evalsha(lua.TAKE_FAIR, keys, OWNER, LEASE, WAIT)
-    return Lines((take,), (evalsha(lua.FREE_FAIR, keys, OWNER, LEASE, channels),))
+    return BareCommands((take,), (evalsha(lua.FREE_FAIR, keys, OWNER, LEASE, channels),))
 
 
-def read(name: str) -> Lines:
+def read(name: str) -> BareCommands:
     keys = (name, f"{{{name}}}:{OWNER}:rwlock_timeout:")
     take = evalsha(lua.TAKE_READ, keys, OWNER, LEASE)
     free = evalsha(lua.FREE_READ, (*keys, f"redisson_rwlock:{{{name}}}"), OWNER, f"{{{name}}}:")
-    return Lines((take,), (free,))
+    return BareCommands((take,), (free,))
 
 
-def write(name: str) -> Lines:
+def write(name: str) -> BareCommands:
     take = evalsha(lua.TAKE_WRITE, (name,), OWNER, LEASE)
     free = evalsha(lua.FREE_WRITE, (name, f"redisson_rwlock:{{{name}}}"), OWNER, LEASE)
-    return Lines((take,), (free,))
+    return BareCommands((take,), (free,))
 
 
-def semaphore(name: str) -> Lines:
+def semaphore(name: str) -> BareCommands:
     take = evalsha(lua.TAKE_PERMIT, (name,), "1")
     free = evalsha(lua.FREE_PERMIT, (name, f"redisson_sc:{{{name}}}"), "1")
-    return Lines((take,), (free,), (pack("SET", name, "4"),))
+    return BareCommands((take,), (free,), (pack("SET", name, "4"),))
 
 
-def leased_semaphore(name: str) -> Lines:
+def leased_semaphore(name: str) -> BareCommands:
     keys = (name, f"{{{name}}}:timeout", f"redisson_sc:{{{name}}}")
     take = evalsha(lua.TAKE_LEASED, keys, PERMIT, LEASE)
-    return Lines((take,), (evalsha(lua.FREE_LEASED, keys, PERMIT),), (pack("SET", name, "4"),))
+    return BareCommands(
+        (take,), (evalsha(lua.FREE_LEASED, keys, PERMIT),), (pack("SET", name, "4"),)
+    )
 
 
-def latch(name: str) -> Lines:
+def latch(name: str) -> BareCommands:
     """Set to one, counted down, and asked: three round trips."""
     keys = (name, f"redisson_countdownlatch__channel__{{{name}}}")
     down = evalsha(lua.COUNT_LATCH, keys)
-    return Lines((evalsha(lua.SET_LATCH, keys, "1"),), (down, pack("GET", name)))
+    return BareCommands((evalsha(lua.SET_LATCH, keys, "1"),), (down, pack("GET", name)))
 
 
-def multilock(name: str) -> Lines:
+def multilock(name: str) -> BareCommands:
     """Three locks, one after another."""
     names = [f"{name}:{i}" for i in range(3)]
     take = tuple(take_hash(each, OWNER) for each in names)
-    return Lines(take, tuple(free_hash(each, OWNER) for each in reversed(names)))
+    return BareCommands(take, tuple(free_hash(each, OWNER) for each in reversed(names)))
 
 
-LINES: dict[str, Callable[[str], Lines]] = {
+LINES: dict[str, Callable[[str], BareCommands]] = {
     kinds.LOCK: lock,
     kinds.FAIR: fair,
     kinds.FENCED: fenced,
@@ -98,7 +100,7 @@ LINES: dict[str, Callable[[str], Lines]] = {
 class BareTurn:
     """Packed lines over a socket, each a round trip; a context manager."""
 
-    def __init__(self, port: int, lines: Lines) -> None:
+    def __init__(self, port: int, lines: BareCommands) -> None:
         self._socket, self._lines = open_socket(port, lua.SCRIPTS), lines
         self._rehearse()
 

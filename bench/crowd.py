@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
 from . import bare, workers
 from .method import Effort, cpu_of, ratio

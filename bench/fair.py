@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
 from .crowd import PROCESSES, Round, assemble, contest, figures_of, rates_of
 from .method import Effort, ratio

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import interlock
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
 from . import programs
 from .handoff import Relay, measure, pause_before, summary

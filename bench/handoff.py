@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any, Protocol
 
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
 from . import bare, workers
 from .counting import Counter

@@ -18,7 +18,7 @@ from typing import Any
 import interlock
 from interlock import aio
 from interlock.api.hold import BaseHold
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
 from .method import Effort
 from .report import Answer, Table, count, progress, times
@@ -117,13 +117,13 @@ def _watch(holds: Sequence[BaseHold], lease: float, pause: Any) -> dict[str, Any
 
 
 def _begin(holds: Sequence[BaseHold]) -> Began:
-    return time.monotonic(), time.process_time(), [hold.until for hold in holds]
+    return time.monotonic(), time.process_time(), [hold._lease.until for hold in holds]
 
 
 def _end(holds: Sequence[BaseHold], lease: float, began: Began) -> dict[str, Any]:
     at, spent, first = began
     share = (time.process_time() - spent) / (time.monotonic() - at)
-    kept = [hold.until > until for hold, until in zip(holds, first, strict=True)]
+    kept = [hold._lease.until > until for hold, until in zip(holds, first, strict=True)]
     lost = sum(hold.lost for hold in holds)
     return {
         "missed": max(lost, HELD - sum(kept)),

@@ -17,7 +17,7 @@ class LatchTurn:
         self._latch = latch
 
     def __enter__(self) -> None:
-        self._latch.set(1)
+        self._latch.start(1)
 
     def __exit__(
         self,
@@ -29,7 +29,7 @@ class LatchTurn:
         self._latch.wait()
 
     async def __aenter__(self) -> None:
-        await self._latch.set(1)
+        await self._latch.start(1)
 
     async def __aexit__(
         self,

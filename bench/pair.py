@@ -12,7 +12,7 @@ from typing import Any
 from redis import asyncio as redis_asyncio
 
 from interlock import aio
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
 from . import bare_aio
 from .method import Clock, Effort, Runner, compare, cpu_with, interleave, pinned, ratio

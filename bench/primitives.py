@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import interlock
 from interlock import aio
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
 from . import bare_aio, bare_kinds
 from .bare_scripts import SCRIPTS
@@ -55,16 +55,16 @@ def _asyncio(port: int, effort: Effort, cpu: Clock) -> dict[str, Runner]:
             loop.run(client.close())
 
 
-async def _turns(port: int) -> dict[str, bare_aio.Turn]:
+async def _turns(port: int) -> dict[str, bare_aio.BareTurn]:
     wire = await bare_aio.open_wire(port, SCRIPTS)
     return {
-        kind: await bare_aio.Turn(wire, lines(f"abare:{kind}")).rehearse()
+        kind: await bare_aio.BareTurn(wire, lines(f"abare:{kind}")).rehearse()
         for kind, lines in bare_kinds.LINES.items()
     }
 
 
 def _runners(
-    loop: asyncio.Runner, turns: dict[str, bare_aio.Turn], client: aio.Client
+    loop: asyncio.Runner, turns: dict[str, bare_aio.BareTurn], client: aio.Client
 ) -> Sequence[Runner]:
     bare = [Runner(BARE + kind, pairs_on(loop, turn)) for kind, turn in turns.items()]
     ours = [

@@ -11,7 +11,7 @@ from statistics import median
 
 import interlock
 from interlock import aio
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
 from .counting import Counter
 from .method import Effort, Runner, interleave, pinned

@@ -15,7 +15,7 @@ from typing import Any
 from redis import asyncio as redis_asyncio
 
 from interlock import aio
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
 from .bare_aio import Queued, RawHash, open_wire
 from .counting import Counter

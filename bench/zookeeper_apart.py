@@ -11,8 +11,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from statistics import median
 
-from interlock.testing.frames import ZkProxy
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.frames import ZkProxy
+from tests.support.zookeepers import ZooKeeperServer
 
 from . import programs
 from .bare_zookeeper import CURATOR, ENTRANTS, KAZOO, LOCK, OURS, PEER, hang_up

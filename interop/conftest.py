@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.faults import FaultProxy
-from interlock.testing.servers import RedisServer
 from tests.backends.redis.watching import Monitor, raw
-from tests.backends.redis.worlds import WORLDS, World
+from tests.support.faults import FaultProxy
+from tests.support.servers import RedisServer
+from tests.support.worlds import WORLDS, World
 
 from .harness import matrix, peers
 from .harness.foreign import Foreign

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 import redis
 
-from interlock.testing.frames import ZkProxy
-from interlock.testing.servers import RedisServer
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.frames import ZkProxy
+from tests.support.servers import RedisServer
+from tests.support.zookeepers import ZooKeeperServer
 
 _numbers = itertools.count(1)
 

@@ -15,7 +15,7 @@ _SERVERS = ("redis", "own_redis", "zk_", "zookeeper")
 #: Claims that must see leases kept, or run out, or somebody wait, take their time.
 _PATIENT = tuple(
     f"interlock.testing.contract.claims.{topic}"
-    for topic in ("keeping", "losing", "waiting", "enduring")
+    for topic in ("keeping", "losing", "waiting", "resilience")
 )
 
 

@@ -1,36 +1,37 @@
 """Python participants in recipes of Curator for which Interlock has no face (yet).
 
 They are made of the backend's own steps: the leader is a lock of the same queue whose nodes are
-named and filled as LeaderLatch does it, and the barriers and numbers ask with `folder.ask`.  So
-the client's own link drives them in both worlds, as everything else, by `client.run`.
+named and filled as LeaderLatch does it, and the barriers and numbers ask with `queue_nodes.ask`.
+So the client's own link drives them in both worlds, as everything else, by `client.run`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from interlock.api.lock import AsyncLock, Lock
-from interlock.api.worlds import Session
-from interlock.backends.zookeeper import queue
-from interlock.backends.zookeeper.folder import Spot, Standing, ask, parents
-from interlock.backends.zookeeper.ground import Ground
+from interlock.backends.zookeeper.kinds import only_queued
 from interlock.backends.zookeeper.locks import ZkLocks
-from interlock.backends.zookeeper.names import key
-from interlock.backends.zookeeper.wire import (
+from interlock.backends.zookeeper.namespace import Namespace, NodeSpec, QueuePlace
+from interlock.backends.zookeeper.ordering import Order, earlier, first_alone, node_ahead, ranked
+from interlock.backends.zookeeper.queue_nodes import ask, parents
+from interlock.backends.zookeeper.transport.requests import (
     EPHEMERAL,
-    Ask,
     Children,
     Create,
     Delete,
     Exists,
     Get,
-    No,
     Put,
+    Refusal,
+    ZkRequest,
 )
 from interlock.drive import now
-from interlock.model import Terms
-from interlock.steps import Steps, Wakes, listen, nothing, park
+from interlock.model import FOREVER, Terms
+from interlock.session.session import Session
+from interlock.steps import Steps, Wakes, listen, park
 
 R = TypeVar("R")
 
@@ -44,45 +45,55 @@ READY = "ready"
 # --- LeaderLatch ------------------------------------------------------------------------------
 
 
+CUTS = ("latch-",)
+
+
+def _before(children: Sequence[str], mine: str) -> str | None:
+    before = ranked(earlier(children, mine, CUTS), CUTS)
+    return before[-1] if before else None
+
+
+LATCHES = Order("-latch-", CUTS, _before, first_alone)
+
+
 class Leaders(ZkLocks):
     """A lock as LeaderLatch has it: the id of whoever leads, or wants to, is in its node."""
 
-    node, cuts = "-latch-", ("latch-",)
-
-    def __init__(self, ground: Ground, identity: str) -> None:
+    def __init__(self, namespace: Namespace, identity: str) -> None:
         self._identity = identity
-        super().__init__(ground)
+        super().__init__(namespace, LATCHES)
 
-    def _spot(self, name: str, owner: str) -> Spot:
-        return super()._spot(name, owner)._replace(data=self._identity.encode())
+    def _spec(self, name: str, owner: str, lease: float = FOREVER) -> NodeSpec:
+        spec = super()._spec(name, owner, lease)
+        return replace(spec, data=self._identity.encode())
 
-    def _check(self, spot: Spot, standing: Standing, until: float) -> Steps[None]:
-        return nothing()
-
-    def _nearest(self, children: Sequence[str], mine: str) -> str | None:
-        ranked = queue.ranked(children, self.cuts)
-        earlier = [each for each in ranked if key(each, *self.cuts) < key(mine, *self.cuts)]
-        return earlier[-1] if earlier else None
+    def _ahead(
+        self, spec: NodeSpec, place: QueuePlace, until: float
+    ) -> Steps[tuple[QueuePlace, str | None]]:
+        """Its nodes are of no kind of ours, so there is none to be checked."""
+        place = yield from only_queued(spec, place, CUTS, until)
+        return place, node_ahead(LATCHES, spec, place, self.label)
 
 
 def candidate(client: Any, path: str, identity: str) -> Any:
     """Who wants to lead; its hold is the leadership."""
-    leaders = Leaders(client.backend.ground, identity)
-    face: Any = Lock if isinstance(client, Session) else AsyncLock
-    return face(client, leaders, path, Terms(), None)
+    session = client._session
+    leaders = Leaders(session.backend.namespace, identity)
+    face: Any = Lock if isinstance(session, Session) else AsyncLock
+    return face(session, leaders, path, Terms(), None)
 
 
 def leads(hold: Any) -> bool:
     """Whether it leads for sure: who is cut off does not, until it knows better."""
-    return not hold.lost and not hold.doubtful
+    return not hold.lost and not hold.suspended
 
 
 def participants(path: str) -> Steps[list[str]]:
     """The ids of all who lead or want to, the leader first."""
     (listed,) = yield from ask(path, [Children(path)], now() + ANSWER)
-    nodes = [f"{path}/{each}" for each in queue.ranked(listed.value, Leaders.cuts)]
+    nodes = [f"{path}/{each}" for each in ranked(listed.value, CUTS)]
     answers = yield from ask(path, [Get(each) for each in nodes], now() + ANSWER)
-    return [each.value[0].decode() for each in answers if each.value is not No.MISSING]
+    return [each.value[0].decode() for each in answers if each.value is not Refusal.MISSING]
 
 
 # --- barriers ---------------------------------------------------------------------------------
@@ -104,7 +115,7 @@ def pass_barrier(path: str) -> Steps[None]:
 
 def _gone(path: str) -> Steps[bool]:
     (seen,) = yield from ask(path, [Exists(path, path)], now() + ANSWER)
-    return seen.value is No.MISSING
+    return seen.value is Refusal.MISSING
 
 
 def enter(path: str, member: str, members: int) -> Steps[None]:
@@ -117,9 +128,9 @@ def enter(path: str, member: str, members: int) -> Steps[None]:
 def _complete(path: str, members: int) -> Steps[bool]:
     """Whether all are there; whoever sees it first says so."""
     ready = f"{path}/{READY}"
-    asks: list[Ask] = [Exists(ready, path), Children(path)]
+    asks: list[ZkRequest] = [Exists(ready, path), Children(path)]
     seen, listed = yield from ask(path, asks, now() + ANSWER)
-    if seen.value is No.MISSING and len(listed.value) < members:
+    if seen.value is Refusal.MISSING and len(listed.value) < members:
         return False
     yield from ask(path, [Create(ready, flags=PERSISTENT)], now() + ANSWER)
     return True
@@ -141,17 +152,17 @@ def _deserted(path: str, member: str) -> Steps[bool]:
     if inside == [member]:
         yield from ask(path, [Delete(f"{path}/{member}")], now() + ANSWER)
         return True
-    asks: list[Ask] = [Exists(f"{path}/{highest if lowest == member else lowest}", path)]
+    asks: list[ZkRequest] = [Exists(f"{path}/{highest if lowest == member else lowest}", path)]
     if lowest != member:
         asks.append(Delete(f"{path}/{member}"))
     seen, *_ = yield from ask(path, asks, now() + ANSWER)
-    return seen.value is No.MISSING and (yield from _deserted(path, member))
+    return seen.value is Refusal.MISSING and (yield from _deserted(path, member))
 
 
 def _until(topic: str, happened: Callable[[], Steps[bool]]) -> Steps[None]:
     """Ask, and wait for a word that asking again is worth it, until it has happened."""
     wakes: Wakes
-    with (yield from listen((topic,))) as wakes:
+    with (yield from listen((topic,), now() + POLL)) as wakes:
         while not (yield from happened()):
             yield from park(wakes, now() + POLL)
 
@@ -179,19 +190,19 @@ def add_number(path: str, size: int, change: int) -> Steps[int]:
         value, version = yield from _versioned(path)
         total = int.from_bytes(value, "big", signed=True) + change
         data = total.to_bytes(size, "big", signed=True)
-        asks: list[Ask] = [Put(path, data, version)]
+        asks: list[ZkRequest] = [Put(path, data, version)]
         if version < 0:
             asks = [*_above(path), Create(path, data, PERSISTENT)]
         *_, done = yield from ask(path, asks, now() + ANSWER)
-        if not isinstance(done.value, No):
+        if not isinstance(done.value, Refusal):
             return total
 
 
 def _versioned(path: str) -> Steps[tuple[bytes, int]]:
     (seen,) = yield from ask(path, [Get(path)], now() + ANSWER)
-    return (b"", -1) if seen.value is No.MISSING else (seen.value[0], seen.value[1].version)
+    return (b"", -1) if seen.value is Refusal.MISSING else (seen.value[0], seen.value[1].version)
 
 
-def _above(path: str) -> list[Ask]:
+def _above(path: str) -> list[ZkRequest]:
     """Make every directory that a node lies in."""
     return parents(path.rpartition("/")[0])

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
 from . import peers
 from .foreign import SOON, Foreign

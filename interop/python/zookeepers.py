@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import interlock
-from tests.backends.redis.worlds import WORLDS
+from tests.support.worlds import WORLDS
 
 from ..harness.participants import candidate
 from . import contenders

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlock.backends.redis import fair, latches, names, permits, rw
+from interlock.backends.redis import keys
 from tests.backends.redis.watching import Monitor, litter
 
 #: With leases of 20 s and more, and a poll cap of at least 1 s, only a message is so quick.
@@ -23,9 +23,9 @@ def channel(name: str) -> str:
 #: Where Redisson's waiters listen, for each kind of thing that has one channel for all.
 CHANNELS = {
     "lock": channel,
-    "rwlock": rw.channel,
-    "semaphore": lambda name: permits.places(name).channel,
-    "latch": latches.latch_channel,
+    "rwlock": keys.rw_channel,
+    "semaphore": lambda name: keys.count_keys(name).channel,
+    "latch": keys.latch_channel,
 }
 
 
@@ -37,18 +37,18 @@ def subscribers(peek: Any, name: str, kind: str = "lock") -> int:
 
 def waiters(peek: Any, name: str) -> int:
     """How many of ours stand in the queue."""
-    return int(peek.zcard(names.queue_key(name)))
+    return int(peek.zcard(keys.queue_key(name)))
 
 
 def queue(peek: Any, name: str) -> list[str]:
     """Who waits for a fair lock, of both sides, in order."""
-    owners: list[str] = peek.lrange(fair.places(name).queue, 0, -1)
+    owners: list[str] = peek.lrange(keys.fair_keys(name).queue, 0, -1)
     return owners
 
 
 def scores(peek: Any, name: str) -> dict[str, float]:
     """From when on each of them counts as dead, in ms."""
-    return dict(peek.zrange(fair.places(name).scores, 0, -1, withscores=True))
+    return dict(peek.zrange(keys.fair_keys(name).scores, 0, -1, withscores=True))
 
 
 def left_behind(peek: Any) -> set[str]:

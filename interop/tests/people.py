@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
 
-from tests.backends.redis.worlds import World
+from tests.support.worlds import World
 
 from ..harness.foreign import SOON
 from ..harness.peers import Actor, Cast
@@ -82,9 +82,11 @@ class Javan(Person):
 class Pythonist(Person):
     """A client of ours, in one of the two worlds."""
 
-    def __init__(self, world: World, url: str, kind: str, name: str, **terms: Any) -> None:
-        self.world = world
-        self.lock = OURS[kind](world.connect(url), name, **terms)
+    def __init__(
+        self, world: World, url: str, kind: str, name: str, client: Any = None, **terms: Any
+    ) -> None:
+        self.world, self.client = world, client or world.connect(url)
+        self.lock = OURS[kind](self.client, name, **terms)
 
     def seek(self) -> Future[Any]:
         self.turn = self.world.start(self.lock.acquire)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from interlock import AcquireTimeout
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.worlds import World
 
 from ..harness.foreign import SOON
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
@@ -44,6 +44,27 @@ def join(peek: Any, name: str) -> Callable[[Person], Person]:
 
 def gone(peek: Any, name: str) -> bool:
     return not queue(peek, name) and not scores(peek, name) and not left_behind(peek)
+
+
+@pytest.mark.parametrize("first", ["J", "P"])
+@pytest.mark.parametrize("order", ["AAAJ", "AJAP", "JAAA"])
+@meets(direction=BOTH)
+def test_each_waiter_of_one_client_has_a_turn_of_its_own(
+    first: str, order: str, fair: Meeting, join: Callable[[Person], Person], peek: Any, name: str
+) -> None:
+    """An A is a thread or task of one and the same client of ours."""
+    holder = fair.person(first)
+    holder.take()
+    client = fair.ours().client
+    people = [fair.ours(client=client) if side == "A" else fair.person(side) for side in order]
+    line = [join(person) for person in people]
+    while line:
+        holder.give()
+        holder = line.pop(0)
+        holder.turn.result(SOON)
+        assert not any(person.turn.done() for person in line)
+    holder.give()
+    eventually(lambda: gone(peek, name))
 
 
 @pytest.mark.parametrize("first", ["J", "P"])

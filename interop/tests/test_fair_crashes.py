@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.backends.redis.watching import Monitor, eventually, sha
-from tests.backends.redis.worlds import World
+from tests.backends.redis.watching import Monitor, sha
+from tests.support.eventually import eventually
+from tests.support.worlds import World
 
 from ..harness.foreign import Foreign
 from ..harness.matrix import TO_THEM, TO_US, meets

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.redis.fenced import counter_key
-from tests.backends.redis.watching import Monitor, Seen, eventually
-from tests.backends.redis.worlds import World
+from interlock.backends.redis.keys import counter_key
+from tests.backends.redis.watching import Monitor, Seen
+from tests.support.eventually import eventually
+from tests.support.worlds import World
 
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
 from ..harness.peers import Actor, Cast
@@ -31,16 +32,77 @@ def fenced(cast: Cast, world: World, redis_url: str, name: str) -> Meeting:
 def test_tokens_of_both_are_one_row_without_gaps_or_repeats(
     world: World, redis_url: str, java: Actor, name: str, peek: Any, monitor: Monitor
 ) -> None:
+    """Of a counter that Java began: it goes on by ones, whoever takes the next number."""
     lock, tokens = world.connect(redis_url).fenced_lock(name), []
     for _ in range(TURNS):
-        hold = world.do(lock.acquire)
-        world.do(hold.release)
-        tokens += [hold.token, java.ask("fenced", "lockAndGetToken", name)]
-        java.ask("fenced", "unlock", name)
+        tokens.append(javas_token(java, name))
+        tokens.append(our_token(world, lock))
     assert tokens == list(range(1, 2 * TURNS + 1))
     assert peek.get(counter_key(name)) == str(2 * TURNS)
     assert peek.ttl(counter_key(name)) == -1
     assert ttl_follows_every_write(monitor.commands(), name) >= 2 * TURNS
+
+
+def javas_token(java: Actor, name: str) -> int:
+    """Take the lock in Java, and give it back."""
+    token: int = java.ask("fenced", "lockAndGetToken", name)
+    assert java.ask("fenced", "getToken", name) == token
+    java.ask("fenced", "unlock", name)
+    return token
+
+
+def our_token(world: World, lock: Any) -> int:
+    """The same here."""
+    hold = world.do(lock.acquire)
+    world.do(hold.release)
+    token: int = hold.token
+    return token
+
+
+def clock(peek: Any) -> int:
+    """The server's time in microseconds."""
+    seconds, micros = peek.time()
+    return int(seconds) * 1_000_000 + int(micros)
+
+
+@meets(direction=BOTH)
+def test_java_counts_on_from_a_row_that_we_began_at_the_clock(
+    world: World, redis_url: str, java: Actor, name: str, peek: Any
+) -> None:
+    lock, tokens = world.connect(redis_url).fenced_lock(name), [clock(peek)]
+    for _ in range(TURNS):
+        tokens.append(our_token(world, lock))
+        tokens.append(javas_token(java, name))
+        assert tokens[-1] == tokens[-2] + 1
+    assert tokens == sorted(set(tokens))
+    assert tokens[-1] < clock(peek)
+    assert peek.get(counter_key(name)) == str(tokens[-1])
+    assert peek.ttl(counter_key(name)) == -1
+
+
+@meets(direction=BOTH)
+@pytest.mark.parametrize("lose", ["flushall", "counter"])
+def test_tokens_of_both_grow_on_where_we_come_first_after_a_loss(
+    world: World, redis_url: str, java: Actor, name: str, peek: Any, lose: str
+) -> None:
+    lock, tokens = world.connect(redis_url).fenced_lock(name), [0]
+    for _ in range(3):
+        tokens += [our_token(world, lock), javas_token(java, name), javas_token(java, name)]
+        peek.flushall() if lose == "flushall" else peek.delete(counter_key(name))
+    assert tokens == sorted(set(tokens))
+
+
+@meets(direction=BOTH)
+@pytest.mark.parametrize("first", ["ours", "javas"])
+def test_an_old_small_counter_goes_on_by_ones(
+    world: World, redis_url: str, java: Actor, name: str, peek: Any, first: str
+) -> None:
+    peek.set(counter_key(name), "7")
+    lock, tokens = world.connect(redis_url).fenced_lock(name), []
+    for turn in range(6):
+        ours = (turn % 2 == 0) == (first == "ours")
+        tokens.append(our_token(world, lock) if ours else javas_token(java, name))
+    assert tokens == [8, 9, 10, 11, 12, 13]
 
 
 def ttl_follows_every_write(commands: list[Seen], name: str) -> int:
@@ -85,6 +147,7 @@ def test_our_waiter_gets_the_next_token_promptly_after_javas_release(
     fenced: Meeting, java: Actor, name: str, peek: Any
 ) -> None:
     token = java.ask("fenced", "lockAndGetToken", name)
+    assert token == 1  # a row that Java began
     waiter = fenced.ours()
     waiter.seek()
     eventually(lambda: waiters(peek, name) == 1 == subscribers(peek, name))
@@ -99,6 +162,7 @@ def test_whoever_waited_gets_a_greater_token_than_who_had_it_before(
     fenced: Meeting, name: str, peek: Any
 ) -> None:
     """Three of each side wait; each finds the next number when it gets the lock."""
+    peek.set(counter_key(name), "41")
     holder, line = fenced.ours(), [fenced.person(side) for side in "JPJPJP"]
     tokens = [holder.take().token]
     for person in line:

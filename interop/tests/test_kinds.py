@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from interlock import StoreMisconfigured
-from tests.backends.redis.worlds import World
+from tests.support.worlds import World
 
 from ..harness.matrix import TO_US, meets
 from ..harness.peers import Actor
@@ -20,10 +20,10 @@ from .looking import left_behind
 
 pytestmark = meets("Redisson", direction=TO_US)
 
-Ask = Callable[[Any, str], Any]
+Question = Callable[[Any, str], Any]
 
 #: One question of each kind of ours; none of them waits.
-QUESTIONS: dict[str, Ask] = {
+QUESTIONS: dict[str, Question] = {
     "lock": lambda client, name: client.lock(name).acquire(blocking=False),
     "fair": lambda client, name: client.fair_lock(name).acquire(blocking=False),
     "fenced": lambda client, name: client.fenced_lock(name).acquire(blocking=False),
@@ -34,7 +34,7 @@ QUESTIONS: dict[str, Ask] = {
     "leased": lambda client, name: client.leased_semaphore(name).acquire(blocking=False),
     "set_permits": lambda client, name: client.semaphore(name).set_permits(5),
     "latch": lambda client, name: client.latch(name).wait(timeout=0),
-    "set_latch": lambda client, name: client.latch(name).set(5),
+    "set_latch": lambda client, name: client.latch(name).start(5),
     "count_down": lambda client, name: client.latch(name).count_down(),
 }
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from interlock.recipes.lock import POLL_CAP
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.worlds import World
 
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
 from ..harness.peers import Cast
@@ -43,7 +43,7 @@ class Latch:
     def counts(self) -> tuple[int, int]:
         """What is left, as each side sees it."""
         theirs = self.java.ask("latch", "getCount", self.name)
-        return theirs, self.world.do(lambda: self.ours.count)
+        return theirs, self.world.do(lambda: self.ours.count())
 
 
 @pytest.fixture
@@ -57,9 +57,9 @@ def test_the_last_count_wakes_both_whoever_makes_it(order: str, latch: Latch) ->
     """Whoever counts last begins, too."""
     if order.endswith("P"):
         assert latch.java.ask("latch", "trySetCount", latch.name, count=3) is True
-        assert latch.world.do(lambda: latch.ours.set(5)) is False
+        assert latch.world.do(lambda: latch.ours.start(5)) is False
     else:
-        assert latch.world.do(lambda: latch.ours.set(3)) is True
+        assert latch.world.do(lambda: latch.ours.start(3)) is True
         assert latch.java.ask("latch", "trySetCount", latch.name, count=5) is False
     waits = latch.wait()
     for left, side in zip((3, 2, 1), order, strict=True):
@@ -88,7 +88,7 @@ def test_we_wait_across_a_lost_subscription(latch: Latch) -> None:
 
 @meets(direction=TO_THEM)
 def test_java_finds_open_what_we_have_counted_down(latch: Latch) -> None:
-    latch.world.do(lambda: latch.ours.set(1))
+    latch.world.do(lambda: latch.ours.start(1))
     assert latch.java.ask("latch", "await", latch.name, wait_ms=50) is False
     latch.count_down("P")
     assert latch.java.ask("latch", "await", latch.name) is True
@@ -100,7 +100,7 @@ def test_a_latch_can_be_set_anew_by_the_other_side(latch: Latch) -> None:
         if setter == "J":
             assert latch.java.ask("latch", "trySetCount", latch.name, count=1) is True
         else:
-            assert latch.world.do(lambda: latch.ours.set(1)) is True
+            assert latch.world.do(lambda: latch.ours.start(1)) is True
         waits = latch.wait()
         latch.count_down("P" if setter == "J" else "J")
         assert all(wait.result(PROMPTLY) for wait in waits)

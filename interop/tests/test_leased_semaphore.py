@@ -10,11 +10,11 @@ import pytest
 import redis
 
 from interlock import LockLost
-from interlock.backends.redis.permits import places
+from interlock.backends.redis.keys import leases_key
 from interlock.model import permit_id
-from interlock.testing.servers import RedisServer
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.servers import RedisServer
+from tests.support.worlds import World
 
 from ..harness.foreign import Foreign, ForeignError
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
@@ -35,7 +35,7 @@ def bare(redis_server: RedisServer, peek: Any) -> Iterator[Any]:
 
 def ids(bare: Any, name: str) -> set[str]:
     """Which permits are held; every id is of 16 bytes."""
-    members: list[bytes] = bare.zrange(places(name).leases, 0, -1)
+    members: list[bytes] = bare.zrange(leases_key(name), 0, -1)
     assert all(len(member) == 16 for member in members)
     return {member.hex() for member in members}
 
@@ -98,7 +98,7 @@ def test_java_can_prolong_our_permit(
     permit = world.do(semaphore.acquire)
     args = {"permit": permit.id, "lease_ms": 60_000}
     assert java.ask(KIND, "updateLeaseTime", name, **args) is True
-    (ends,) = (score for _, score in bare.zrange(places(name).leases, 0, -1, withscores=True))
+    (ends,) = (score for _, score in bare.zrange(leases_key(name), 0, -1, withscores=True))
     assert ends / 1000 > time.time() + 50
     world.do(permit.release)
 
@@ -137,7 +137,7 @@ def test_java_gets_the_permit_of_our_dead_when_its_lease_ends(
     owner = our_victim.ask(verb="acquire", kind=KIND, name=name, terms=terms, handle="h")
     our_victim.kill()
     assert ids(bare, name) == {permit_id(owner).hex()}
-    (ends,) = (score for _, score in bare.zrange(places(name).leases, 0, -1, withscores=True))
+    (ends,) = (score for _, score in bare.zrange(leases_key(name), 0, -1, withscores=True))
     theirs = java.ask(KIND, "acquire", name, lease_ms=20_000)
     assert -0.01 < time.time() - ends / 1000 < SLACK
     assert ids(bare, name) == {theirs}
@@ -150,7 +150,7 @@ def test_we_get_javas_permit_when_its_lease_ends(
 ) -> None:
     java.ask(KIND, "trySetPermits", name, permits=1)
     theirs = java.ask(KIND, "acquire", name, lease_ms=1500)
-    (ends,) = (score for _, score in bare.zrange(places(name).leases, 0, -1, withscores=True))
+    (ends,) = (score for _, score in bare.zrange(leases_key(name), 0, -1, withscores=True))
     permit = world.do(world.connect(redis_url).leased_semaphore(name).acquire)
     assert -0.01 < time.time() - ends / 1000 < SLACK
     assert ids(bare, name) == {permit.id}

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.redis import fair, rw
-from interlock.testing.faults import FaultProxy
-from tests.backends.redis.watching import eventually, messages, sha
-from tests.backends.redis.worlds import World
+from interlock.backends.redis.keys import fair_keys, rw_channel
+from tests.backends.redis.watching import messages, sha
+from tests.support.eventually import eventually
+from tests.support.faults import FaultProxy
+from tests.support.worlds import World
 
 from ..harness.matrix import TO_THEM, meets
 from ..harness.peers import Actor, Cast
@@ -29,7 +30,7 @@ RUNS = 1000
 #: The head of a fair queue hears it again while it has not taken the lock; the channel is its own.
 KINDS = {
     "fair": ("fair", "RFairLock", "fair_lock()", (["0"], ["0", "0"])),
-    "fenced": ("fenced", "RFencedLock", "fenced_lock()", (["0"],)),
+    "fenced": ("lock", "RFencedLock", "fenced_lock()", (["0"],)),
     "read": ("rwlock", "RReadWriteLock", "rwlock()", (["0"],)),
     "write": ("rwlock", "RReadWriteLock", "rwlock()", (["1", "0"],)),
 }
@@ -44,9 +45,9 @@ PARAMS = [
 
 
 def script_of(kind: str, verb: str) -> bytes:
-    """The script that does it; most kinds release and withdraw with the same one."""
-    if kind == "fenced":
-        return sha({"attempt": "fenced_attempt"}.get(verb, f"lock_{verb}"))
+    """The script that does it; each kind releases and withdraws with the same one."""
+    if kind == "read" and verb != "attempt":
+        return sha("rwlock_leave")
     layout = KINDS[kind][0] if kind in KINDS else "permits"
     return sha(f"{layout}_{'attempt' if verb == 'attempt' else 'release'}")
 
@@ -54,10 +55,10 @@ def script_of(kind: str, verb: str) -> bytes:
 def heard_by(java: Javan, kind: str, name: str) -> str:
     """Where Java's waiter listens."""
     channels = {
-        "fair": fair.places(name).channels + java.owner,
+        "fair": fair_keys(name).channels + java.owner,
         "fenced": channel(name),
     }
-    return channels.get(kind, rw.channel(name))
+    return channels.get(kind, rw_channel(name))
 
 
 @pytest.mark.parametrize("lost", sorted(LOST))

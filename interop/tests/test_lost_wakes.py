@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from interlock.recipes.lock import POLL_CAP
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.worlds import World
 
 from ..harness.foreign import Foreign
 from ..harness.matrix import TO_THEM, TO_US, meets

@@ -10,8 +10,8 @@ import pytest
 
 import interlock
 from interlock import AcquireTimeout, aio
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.worlds import World
 
 from ..harness.foreign import SOON
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
@@ -66,10 +66,10 @@ def test_all_are_held_or_none(
     assert java.tries()
     assert world.do(lambda: ours.acquire(blocking=False)) is None
     java.give()
-    bundle = world.do(mine.acquire)
+    multihold = world.do(mine.acquire)
     assert not javas_rival.tries()
     assert sum(peek.hlen(each) - peek.hexists(each, "mode") for each in names) == 3
-    world.do(bundle.release)
+    world.do(multihold.release)
     eventually(lambda: not {key for key in left_behind(peek) if "lock_token" not in key})
 
 
@@ -112,11 +112,11 @@ def test_opposite_orders_end_in_no_deadlock(
     eventually(lambda: peek.exists(*names) == 3 and waiters(peek, names[1]) == 1)
     eventually(lambda: javas.actor.parked)
     between.ask("lock", "unlock", names[1])
-    bundle = ours.result(SOON)
+    multihold = ours.result(SOON)
     assert theirs.result(SOON) is False
     theirs = javas.start(wait_ms=10_000)
     eventually(lambda: javas.actor.parked)
-    world.do(bundle.release)
+    world.do(multihold.release)
     assert theirs.result(PROMPTLY) is True
     javas.give()
     eventually(lambda: not left_behind(peek))
@@ -135,7 +135,7 @@ def test_one_majority_at_a_time(
     assert world.do(lambda: ours.acquire(blocking=False)) is None
     javas.give()
     world.do(stranger.release)
-    bundle = world.do(ours.acquire)
+    multihold = world.do(ours.acquire)
     assert javas.start(wait_ms=200).result(SOON) is False
-    world.do(bundle.release)
+    world.do(multihold.release)
     eventually(lambda: not left_behind(peek))

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from interlock import AcquireTimeout, LockLost
-from interlock.testing.servers import RedisServer
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.servers import RedisServer
+from tests.support.worlds import World
 
 from ..harness import peers
 from ..harness.foreign import Foreign, ForeignError

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from interlock import AcquireTimeout, LockLost, NotHeld, connect
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import Threads, World
+from tests.support.eventually import eventually
+from tests.support.worlds import Threads, World
 
 from ..harness.foreign import SOON, ForeignError
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.faults import FaultProxy
-from tests.backends.redis.watching import eventually, messages, sha
-from tests.backends.redis.worlds import World
+from tests.backends.redis.watching import messages, sha
+from tests.support.eventually import eventually
+from tests.support.faults import FaultProxy
+from tests.support.worlds import World
 
 from ..harness.foreign import Foreign
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.redis.rw import hold_key
+from interlock.backends.redis.keys import hold_key
 from interlock.recipes.lock import POLL_CAP
-from tests.backends.redis.watching import Monitor, eventually, sha
-from tests.backends.redis.worlds import World
+from tests.backends.redis.watching import Monitor, sha
+from tests.support.eventually import eventually
+from tests.support.worlds import World
 
 from ..harness.foreign import ForeignError
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
@@ -67,6 +68,47 @@ def test_our_writer_holds_promptly_after_the_last_reader_and_not_before(
     writer.turn.result(PROMPTLY)
     assert peek.hgetall(name) == {"mode": "write", writer.owner + ":write": "1"}
     writer.give()
+    eventually(lambda: not left_behind(peek))
+
+
+def many(world: World, url: str, name: str, count: int = 100) -> list[Any]:
+    """So many readers of one client of ours: more than anybody looks at."""
+    client = world.connect(url)
+    taking = [world.start(client.rwlock(name).read().acquire) for _ in range(count)]
+    return [each.result(PROMPTLY) for each in taking]
+
+
+@pytest.mark.parametrize("writer", ["J", "P"])
+@meets(direction=BOTH)
+def test_a_writer_holds_promptly_after_the_last_of_a_crowd_and_not_before(
+    writer: str, rw: Meeting, world: World, redis_url: str, peek: Any, name: str
+) -> None:
+    waiting: Person = rw.java("write") if writer == "J" else rw.ours("write")
+    *crowd, last = many(world, redis_url, name)
+    seek(waiting, peek, name)
+    for leaving in [world.start(each.release) for each in crowd]:
+        leaving.result(PROMPTLY)
+    assert not waiting.turn.done()
+    world.do(last.release)
+    waiting.turn.result(PROMPTLY)
+    waiting.give()
+    eventually(lambda: not left_behind(peek))
+
+
+@meets(direction=BOTH)
+def test_java_reads_in_a_crowd_of_ours_and_the_last_of_all_frees_it(
+    rw: Meeting, world: World, redis_url: str, peek: Any, name: str
+) -> None:
+    java, writers = rw.java(), [rw.java("write"), rw.ours("write")]
+    crowd = many(world, redis_url, name)
+    java.take()
+    for leaving in [world.start(each.release) for each in crowd]:
+        leaving.result(PROMPTLY)
+    assert set(peek.hgetall(name)) == {"mode", java.owner}
+    assert not any(each.tries() for each in writers)
+    java.give()
+    assert writers[1].tries()
+    writers[1].give()
     eventually(lambda: not left_behind(peek))
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import Threads
+from tests.support.eventually import eventually
+from tests.support.worlds import Threads
 
 from ..harness.foreign import Foreign
 from ..harness.matrix import TO_THEM, TO_US, meets

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.backends.redis.watching import eventually, messages
-from tests.backends.redis.worlds import World
+from tests.backends.redis.watching import messages
+from tests.support.eventually import eventually
+from tests.support.worlds import World
 
 from ..harness.foreign import SOON, Foreign
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.servers import RedisServer
-from tests.backends.redis.watching import eventually
+from tests.support.eventually import eventually
+from tests.support.servers import RedisServer
 
 from ..harness.foreign import Foreign
 from ..harness.matrix import BOTH, meets

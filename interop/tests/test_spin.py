@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from interlock.recipes.lock import POLL_CAP
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.worlds import World
 
 from ..harness.matrix import TO_THEM, TO_US, meets
 from ..harness.peers import Actor

@@ -3,23 +3,23 @@
 import interlock                 # threads
 from interlock import aio        # asyncio, the same names
 
-il = interlock.connect()         # INTERLOCK_URL, else the embedded SQLite default
+il = interlock.connect()         # INTERLOCK_URL, else a SQLite file of this user
 with il.lock("orders:42") as hold:
     ship(fence=hold.token)
 """
 
 import logging as _logging
 
-from .api.bundle import Bundle
 from .api.client import Client
 from .api.connect import connect
-from .api.hold import Hold
+from .api.hold import Hold, Permit, RwHold
 from .api.latch import Latch
 from .api.lock import Lock
+from .api.multihold import MultiHold
+from .api.multilock import MultiLock, all_of, majority_of
+from .api.registry import register_backend
 from .api.rwlock import RwLock
 from .api.semaphore import Semaphore
-from .api.several import Several, all_of, majority_of
-from .api.shares import Permit, RwHold
 from .errors import (
     AcquireTimeout,
     InterlockError,
@@ -33,14 +33,15 @@ from .errors import (
     Unsupported,
     UsageError,
 )
+from .events import Event, Observer
 from .model import Holder, LockInfo
 
 __version__ = "0.1.0"
 
 __all__ = [
     "AcquireTimeout",
-    "Bundle",
     "Client",
+    "Event",
     "Hold",
     "Holder",
     "InterlockError",
@@ -48,13 +49,15 @@ __all__ = [
     "Lock",
     "LockInfo",
     "LockLost",
+    "MultiHold",
+    "MultiLock",
     "NotHeld",
+    "Observer",
     "OutcomeUnknown",
     "Permit",
     "RwHold",
     "RwLock",
     "Semaphore",
-    "Several",
     "StaleToken",
     "StoreError",
     "StoreMisconfigured",
@@ -64,6 +67,11 @@ __all__ = [
     "all_of",
     "connect",
     "majority_of",
+    "register_backend",
 ]
+
+# help() and tracebacks say where users find these, not where they are written.
+for _name in set(__all__) - {"Observer"}:  # which is an alias
+    globals()[_name].__module__ = "interlock"
 
 _logging.getLogger("interlock").addHandler(_logging.NullHandler())

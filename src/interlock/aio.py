@@ -1,31 +1,36 @@
 """The asyncio names: `from interlock import aio`, then `aio.connect(...)`."""
 
-from .api.bundle import AsyncBundle as Bundle
 from .api.client import AsyncClient as Client
 from .api.connect import aconnect as connect
 from .api.hold import AsyncHold as Hold
+from .api.hold import AsyncPermit as Permit
+from .api.hold import AsyncRwHold as RwHold
 from .api.latch import AsyncLatch as Latch
 from .api.lock import AsyncLock as Lock
+from .api.multihold import AsyncMultiHold as MultiHold
+from .api.multilock import AsyncMultiLock as MultiLock
+from .api.multilock import aall_of as all_of
+from .api.multilock import amajority_of as majority_of
 from .api.rwlock import AsyncRwLock as RwLock
 from .api.semaphore import AsyncSemaphore as Semaphore
-from .api.several import AsyncSeveral as Several
-from .api.several import aall_of as all_of
-from .api.several import amajority_of as majority_of
-from .api.shares import AsyncPermit as Permit
-from .api.shares import AsyncRwHold as RwHold
 
 __all__ = [
-    "Bundle",
     "Client",
     "Hold",
     "Latch",
     "Lock",
+    "MultiHold",
+    "MultiLock",
     "Permit",
     "RwHold",
     "RwLock",
     "Semaphore",
-    "Several",
     "all_of",
     "connect",
     "majority_of",
 ]
+
+# help() and tracebacks say where users find these, and under which name.
+for _name in __all__:
+    _each = globals()[_name]
+    _each.__module__, _each.__name__, _each.__qualname__ = "interlock.aio", _name, _name

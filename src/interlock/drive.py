@@ -12,8 +12,8 @@ from functools import partial
 from types import GeneratorType
 from typing import Any, TypeVar
 
-from .steps import Call, Elsewhere, Listen, Park, Reply, Request, Steps, Together
-from .stores import AsyncLink, Link
+from .spi import AsyncLink, Link
+from .steps import Call, Elsewhere, Listen, Park, Reply, Request, Steps, Together, finished
 
 R = TypeVar("R")
 
@@ -57,7 +57,7 @@ def perform(request: Request, link: Link) -> Reply:
     if type(request) is Park:
         return link.park(request.wakes, request.until)
     if type(request) is Listen:
-        return link.listen(request.topics)
+        return link.listen(request.topics, request.until)
     if type(request) is Together:
         return link.together(request.calls)
     if type(request) is Elsewhere:
@@ -96,21 +96,12 @@ async def aperform(request: Request, link: AsyncLink) -> Reply:
     if type(request) is Park:
         return await link.park(request.wakes, request.until)
     if type(request) is Listen:
-        return await link.listen(request.topics)
+        return await link.listen(request.topics, request.until)
     if type(request) is Together:
         return await link.together(request.calls)
     if type(request) is Elsewhere:
         return await request.run(request.steps)
     raise TypeError(f"not a request: {request!r}")
-
-
-def finished(steps: Steps[Any]) -> bool:
-    """Whether the algorithm has ended, so that what was raised is its own last word.
-
-    Otherwise it is still suspended and must be told, wherever the exception struck: a
-    Ctrl-C may arrive in the driver itself, after the store has said yes.
-    """
-    return isinstance(steps, GeneratorType) and steps.gi_frame is None
 
 
 def where(steps: Steps[Any]) -> str:

@@ -1,7 +1,7 @@
 """Every error that Interlock raises on purpose.
 
     InterlockError
-    ├── AcquireTimeout (TimeoutError)            .name .holder .waited
+    ├── AcquireTimeout (TimeoutError)            .name .holder .waited .timeout
     ├── LockLost                                 .name .token .since .cause
     ├── NotHeld (RuntimeError)                   .name .owner
     ├── StaleToken                               .resource .token .newest
@@ -19,6 +19,8 @@ lock, who has it, what to do next.  All survive pickling; none ever holds a pass
 from __future__ import annotations
 
 from typing import Any
+
+from .words import duration
 
 
 class InterlockError(Exception):
@@ -39,24 +41,34 @@ def _rebuild(
 
 
 class AcquireTimeout(InterlockError, TimeoutError):
-    """The deadline passed while somebody else held the lock."""
+    """The deadline passed while another owner held the lock."""
 
-    def __init__(self, name: str, holder: str | None, waited: float) -> None:
+    def __init__(
+        self, name: str, holder: str | None, waited: float, timeout: float | None = None
+    ) -> None:
         self.name, self.holder, self.waited = name, holder, waited
-        by = f"held by {holder}" if holder else "held by somebody else"
-        super().__init__(
-            f"lock {name!r} is still {by} after {waited:.3g} s of waiting; "
-            "wait longer (timeout=), or look at what its holder is doing"
-        )
+        #: The seconds that the caller was ready to wait; None where that is not known.
+        self.timeout = timeout
+        held = f"held by {holder}" if holder else "held"
+        if timeout == 0:
+            super().__init__(
+                f"lock {name!r} is {held}, and was not waited for because timeout=0; "
+                "give a longer timeout to wait, or try again later"
+            )
+        else:
+            super().__init__(
+                f"lock {name!r} is still {held} after {duration(waited)} of waiting; "
+                "wait longer (timeout=), or look at what its holder is doing"
+            )
 
 
 class LockLost(InterlockError):
-    """A lease ended without release: somebody else may hold the lock by now."""
+    """A lease ended without release: another owner may hold the lock by now."""
 
     def __init__(self, name: str, token: int, since: float, cause: str) -> None:
         self.name, self.token, self.since, self.cause = name, token, since, cause
         super().__init__(
-            f"lock {name!r} (token {token}) was lost after {since:.3g} s: {cause}; "
+            f"lock {name!r} (token {token}) was lost after {duration(since)}: {cause}; "
             "whatever was done since then must be fenced by its token or checked again"
         )
 
@@ -116,6 +128,26 @@ class UsageError(InterlockError, ValueError):
     """The call itself is wrong; nothing was sent."""
 
 
+def forked(store: str) -> StoreUnavailable:
+    """What a forked child gets that returns from a signal handler into its parent's call."""
+    return StoreUnavailable(
+        "this call belongs to the parent process, which goes on with it: a signal handler has "
+        "forked in the middle of it; let the child end in the handler, or make calls of its own",
+        store,
+        final=True,
+    )
+
+
+def interrupted(who: str, store: str) -> StoreUnavailable:
+    """What a signal handler is told that strikes where others wait for its own thread."""
+    return StoreUnavailable(
+        f"{who} is in the middle of another call of this very thread, which a signal handler or a "
+        "finalizer has interrupted; let them set a flag, and act on it elsewhere",
+        store,
+        final=True,  # the call goes on only when they have returned
+    )
+
+
 def closed(store: str) -> StoreUnavailable:
-    """What a client that has been closed says to everybody."""
-    return StoreUnavailable("this client is closed: make another one", store, final=True)
+    """What every call of a closed client raises."""
+    return StoreUnavailable("this client is closed; make another one", store, final=True)

@@ -1,18 +1,20 @@
 """Values that travel through the kernel.  None of them changes once made.
 
-Seconds are floats.  Instants are read from the holder's clock (see `drive.now`) and
-mean nothing to anybody else; what a store is told are lengths of time, never instants.
+Seconds are floats.  Instants are read from the holder's clock (see `drive.now`) and mean nothing
+to the store or to another client; what a store is told are lengths of time, never instants.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import NamedTuple, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 from .errors import UsageError
+from .words import given, shown
 
 Seconds: TypeAlias = "float | int | timedelta"
 
@@ -28,20 +30,23 @@ PROVISIONAL = 2.0
 TOMBSTONE = 60.0
 
 SHORTEST_LEASE, LONGEST_LEASE = 0.05, 30 * 86_400.0
+LONGEST_TIME = 1e300
 LONGEST_NAME = 65_536
 
 #: The most permits or counts: what every store and every client can count.
 MOST = 2**31 - 1
 
-#: What a store answers of a hold that stands, and that somebody else asks its holder for.
-ASKED = "asked"
+#: What a store answers of a hold that stands, and that another client asks its holder for.
+RELEASE_REQUESTED = "release requested"
 
 #: What the keys of the stores' own records start with.
 RESERVED = "interlock:"
 
-#: What a name can be, and the digit that ends the numbers of its owners: by it a store that
-#: keeps nothing but owners (Redisson's layout) still knows what a name is in use as.
-MARKS = {
+#: What a name can be, and the code that ends the numbers of its owners: by it a store that
+#: keeps nothing but owners (Redisson's layout) still knows what a name is in use as.  A code is
+#: one digit with any zeros behind it, so that the end of a number tells where its code begins:
+#: after "9" come "10", "20" and so on.
+KIND_CODES = {
     "lock": "1",
     "mutex": "2",
     "fair_lock": "3",
@@ -52,6 +57,8 @@ MARKS = {
     "leased_semaphore": "8",
     "latch": "9",
 }
+
+_KINDS = {code: kind for kind, code in KIND_CODES.items()}
 
 
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -77,7 +84,7 @@ class Grant(NamedTuple):
     asked: float
     until: float
     #: One of the questions went unanswered, so a copy of it may still arrive.
-    doubted: bool = False
+    unanswered: bool = False
 
 
 class Busy(NamedTuple):
@@ -85,7 +92,7 @@ class Busy(NamedTuple):
 
     holder: str | None
     left: float | None
-    #: The holder tells nobody when it releases (a foreign client): ask again soon.
+    #: The holder wakes no waiter when it releases (a foreign client): ask again soon.
     silent: bool = False
     #: Among the holders is a client of another make, which wakes only those who listen to it.
     foreign: bool = False
@@ -95,7 +102,7 @@ class Busy(NamedTuple):
 
 @dataclass(frozen=True)
 class Holder:
-    """Somebody who holds a lock, as far as the store knows."""
+    """A client that holds a lock, as far as the store knows."""
 
     owner: str
     host: str = ""
@@ -106,6 +113,8 @@ class Holder:
     mode: str = ""
     #: The fencing token of its grant, where the store keeps it.
     token: int | None = None
+    #: Seconds until its hold ends unless it is renewed, where the store knows.  ZooKeeper knows a
+    #: bound: of another client's hold its whole lease, or its session if that is shorter.
     expires_in: float | None = None
     #: How many permits it has.
     weight: int = 1
@@ -121,14 +130,16 @@ class Holder:
 class LockInfo:
     """What a store knows of one name: who holds it, how long still, how many wait.
 
-    `expires_in` is the nearest end of a lease; None where nothing ends by itself.
+    `expires_in` is the nearest end of a lease, of which ZooKeeper knows a bound: see `Holder`;
+    None where nothing ends by itself.
     """
 
     name: str
     kind: str
     holders: tuple[Holder, ...]
     expires_in: float | None
-    #: How many wait, as far as the store knows.
+    #: How many wait: in the store's queue, where a client has one place (of a fair_lock each
+    #: waiter has one), and inside of the client that asks.
     waiters: int = 0
     #: Of a semaphore: how many permits there are, and how many are free now.
     permits: int | None = None
@@ -150,7 +161,7 @@ def validity(asked: float, lease: float) -> float:
 def checked_name(name: object) -> str:
     """Refuse names that no store could keep; everything else is welcome."""
     if not isinstance(name, str):
-        raise TypeError(f"name must be a str, not {type(name).__name__}")
+        raise TypeError(f"name must be a str, not {given(name)}")
     if not name:
         raise UsageError("name must not be empty")
     if name.startswith(RESERVED):
@@ -168,22 +179,48 @@ def checked_terms(lease: Seconds, renew: bool, max_hold: Seconds | None) -> Term
     """Turn what the user said into terms, or name the argument that is wrong."""
     seconds = as_seconds("lease", lease)
     if not SHORTEST_LEASE <= seconds <= LONGEST_LEASE:
-        raise UsageError(f"lease must be between 50 ms and 30 days, not {lease!r}")
+        raise UsageError(f"lease must be between 50 ms and 30 days, not {shown(lease)}")
     if not isinstance(renew, bool):
-        raise TypeError(f"renew must be True or False, not {renew!r}")
+        raise TypeError(f"renew must be True or False, not {given(renew)}")
     ceiling = None if max_hold is None else as_seconds("max_hold", max_hold)
     if ceiling is not None and ceiling <= 0:
-        raise UsageError(f"max_hold must be positive, not {max_hold!r}")
+        raise UsageError(f"max_hold must be positive, not {shown(max_hold)}")
     return Terms(seconds, renew, ceiling, guard(seconds))
 
 
 def checked_count(argument: str, value: object, least: int = 1) -> int:
     """A whole number of permits or counts; the error names the argument."""
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"{argument} must be an int, not {type(value).__name__}")
+        raise TypeError(f"{argument} must be an int, not {given(value)}")
     if not least <= value <= MOST:
-        raise UsageError(f"{argument} must be between {least} and {MOST}, not {value!r}")
+        raise UsageError(f"{argument} must be between {least} and {MOST}, not {shown(value)}")
     return value
+
+
+def checked_text(argument: str, value: object, example: str = "") -> str:
+    """A text; the error names the argument."""
+    if not isinstance(value, str):
+        raise TypeError(f"{argument} must be a str{example}, not {given(value)}")
+    return value
+
+
+def checked_callback(argument: str, value: Any) -> None:
+    """Refuse what cannot be called, and what would have to be awaited."""
+    if not callable(value):
+        raise TypeError(f"{argument} must be a function, not {given(value)}")
+    if inspect.iscoroutinefunction(value) or inspect.iscoroutinefunction(type(value).__call__):
+        raise TypeError(f"{argument} must be a plain function: this one is async, to be awaited")
+
+
+def kind_of_owner(owner: str) -> str | None:
+    """As what one of our owners uses its name, "read" and "write" apart."""
+    return _KINDS.get(owner[len(owner.rstrip("0")) - 1 :])
+
+
+def use_of_owner(owner: str) -> str:
+    """As what one of our owners uses its name; a lock where that is not known."""
+    kind = kind_of_owner(owner) or "lock"
+    return "rwlock" if kind in ("read", "write") else kind
 
 
 def permit_id(owner: str) -> bytes:
@@ -204,9 +241,9 @@ def checked_timeout(timeout: Seconds | None) -> float:
     """Seconds to wait: None and -1 mean for ever, 0 means one try."""
     if timeout is None or (timeout == -1 and not isinstance(timeout, bool)):
         return FOREVER
-    seconds = as_seconds("timeout", timeout)
+    seconds = as_seconds("timeout", timeout, "; None waits for ever")
     if seconds < 0:
-        raise UsageError(f"timeout must be None, -1 or at least 0, not {timeout!r}")
+        raise UsageError(f"timeout must be None, -1 or at least 0, not {shown(timeout)}")
     return seconds
 
 
@@ -223,17 +260,16 @@ def spelled(argument: str, value: Seconds | str | None) -> Seconds | None:
         return value
     found = _SPELLED.fullmatch(value.strip())
     if found is None:
-        raise UsageError(f'{argument} must look like "10s", "500ms" or "5m", not {value!r}')
+        raise UsageError(f'{argument} must look like "10s", "500ms" or "5m", not {shown(value)}')
     return float(found.group(1)) * _UNITS[found.group(2) or "s"]
 
 
-def as_seconds(argument: str, value: object) -> float:
+def as_seconds(argument: str, value: object, hint: str = "") -> float:
     """Read a length of time; the error names the argument."""
     if isinstance(value, timedelta):
         return value.total_seconds()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        kind = type(value).__name__
-        raise TypeError(f"{argument} must be seconds or a timedelta, not {kind}")
-    if not math.isfinite(value):
-        raise UsageError(f"{argument} must be finite, not {value!r}")
+        raise TypeError(f"{argument} must be seconds or a timedelta, not {given(value)}")
+    if not -LONGEST_TIME <= value <= LONGEST_TIME:  # also where no float is as large, or nan
+        raise UsageError(f"{argument} must be seconds up to 1e300, not {shown(value)}{hint}")
     return float(value)

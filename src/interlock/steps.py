@@ -7,8 +7,13 @@ sends the reply back.  Requests are plain data; nothing in this module does any 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from types import TracebackType
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar
+from contextlib import ExitStack
+from copy import copy
+from itertools import islice
+from types import GeneratorType, TracebackType
+from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
+
+from .errors import StoreError
 
 R = TypeVar("R")
 
@@ -43,9 +48,11 @@ class Together(NamedTuple):
 
 
 class Listen(NamedTuple):
-    """Begin to count the wakes of some topics; answered once none can be missed."""
+    """Begin to count the wakes of some topics; answered once none can be missed, or when it is
+    `until`: a waiter that listens by then asks again all the same."""
 
     topics: tuple[Any, ...]
+    until: float
 
 
 class Park(NamedTuple):
@@ -65,6 +72,15 @@ class Elsewhere(NamedTuple):
 Request: TypeAlias = Call | Together | Listen | Park | Elsewhere
 Reply: TypeAlias = Any
 Steps: TypeAlias = Generator[Request, Reply, R]
+
+
+def finished(steps: Steps[Any]) -> bool:
+    """Whether an algorithm has ended, so that what was raised is its own last word.
+
+    Otherwise it is still suspended and must be told, wherever the exception struck: a
+    Ctrl-C may arrive in the driver itself, after the store has said yes.
+    """
+    return isinstance(steps, GeneratorType) and steps.gi_frame is None
 
 
 def as_it_is(name: str, reply: Reply) -> Reply:
@@ -91,15 +107,21 @@ def nothing() -> Steps[None]:
     yield from ()
 
 
+def answered(result: R) -> Steps[R]:
+    """What is known already.  No round trip."""
+    return result
+    yield
+
+
 def together(calls: Sequence[Call]) -> Steps[list[Reply]]:
     """Run calls side by side.  One round trip of the slowest node."""
     replies: list[Reply] = yield Together(tuple(calls))
     return replies
 
 
-def listen(topics: tuple[Any, ...]) -> Steps[Wakes]:
+def listen(topics: tuple[Any, ...], until: float) -> Steps[Wakes]:
     """Begin to count wakes.  No round trip where the link already listens."""
-    wakes: Wakes = yield Listen(topics)
+    wakes: Wakes = yield Listen(topics, until)
     return wakes
 
 
@@ -113,3 +135,145 @@ def elsewhere(run: Callable[[Steps[R]], Any], steps: Steps[R]) -> Steps[R]:
     """Let another client run `steps`; `run` is how it does.  As many round trips as they take."""
     result: R = yield Elsewhere(run, steps)
     return result
+
+
+# --- several algorithms at once -----------------------------------------------------------
+
+
+class Lane(Generic[R]):
+    """One of several algorithms that run side by side: what it asks for, and how it ended."""
+
+    __slots__ = ("open", "outcome", "request", "steps")
+
+    def __init__(self, steps: Steps[R]) -> None:
+        self.steps, self.open = steps, True
+        self.request: Request | None = None
+        self.outcome: R | BaseException | None = None
+
+    @property
+    def begun(self) -> bool:
+        """Whether it waits for the reply to a request; asked of the algorithm itself, because a
+        Ctrl-C may strike before we have noted anything."""
+        return not isinstance(self.steps, GeneratorType) or self.steps.gi_suspended
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """What it asks of the store now; nothing when it wants something else."""
+        if type(self.request) is Call:
+            return (self.request,)
+        return self.request.calls if type(self.request) is Together else ()
+
+    def hear(self, replies: list[Reply]) -> None:
+        """Hand over the replies to its calls; the failure of a lone call is raised in it."""
+        if type(self.request) is Together:
+            self.go(replies)
+        elif isinstance(replies[0], Exception):
+            self.fail(replies[0])
+        else:
+            self.go(replies[0])
+
+    def go(self, reply: Reply = None) -> None:
+        """Go on to the next request, or begin."""
+        self._move(self.steps.send, reply)
+
+    def fail(self, error: BaseException) -> None:
+        """Raise an error where it waits; it begins before, so that it can clean up."""
+        if not self.begun:
+            self.go()
+        if self.open:
+            self._move(self.steps.throw, error)
+
+    def _move(self, move: Callable[[Any], Request], what: Any) -> None:
+        try:
+            self.request = move(what)
+        except StopIteration as end:
+            self._end(end.value)
+        except BaseException as error:
+            if not finished(self.steps):
+                raise  # it struck in here: this one must hear of it as well
+            self._end(error)
+            if not isinstance(error, Exception):
+                raise  # the others must hear of it
+
+    def _end(self, outcome: R | BaseException) -> None:
+        self.open, self.outcome = False, outcome
+
+
+def side_by_side(*several: Steps[R]) -> Steps[list[R | BaseException]]:
+    """Run algorithms in lockstep; answers what each returned or raised, in their order.
+
+    What they ask of the store goes in one `Together`, and each gets its own replies; anything
+    else is performed for one after another.  An interruption is raised in each of them, once,
+    and goes on when all have ended.  Cost: as many round trips as the longest of them.
+    """
+    lanes = [Lane(each) for each in several]
+    struck: BaseException | None = None
+    while True:
+        try:
+            while going := [lane for lane in lanes if lane.open]:
+                yield from _round(going)
+            break
+        except GeneratorExit:
+            with ExitStack() as ends:
+                for lane in lanes:
+                    ends.callback(lane.steps.close)
+            raise
+        except BaseException as interruption:
+            struck = struck or interruption
+            for lane in lanes:
+                _interrupt(lane, interruption)
+    if struck is not None:
+        raise struck
+    return [lane.outcome for lane in lanes]  # type: ignore[misc]  # each has ended
+
+
+def _interrupt(lane: Lane[Any], interruption: BaseException) -> None:
+    try:
+        if lane.open:
+            lane.fail(interruption)
+    except BaseException:
+        pass  # it has ended with it; the first one goes on when all have
+
+
+def _round(lanes: list[Lane[Any]]) -> Steps[None]:
+    """Let each algorithm go one request further."""
+    for lane in lanes:
+        if not lane.begun:
+            lane.go()
+    going = [lane for lane in lanes if lane.open]
+    asking = [lane for lane in going if lane.calls]
+    if len(asking) > 1:  # one alone needs no company
+        going = [lane for lane in going if not lane.calls]
+        yield from _ask_together(asking)
+    for lane in going:
+        yield from _perform(lane)
+
+
+def _ask_together(lanes: list[Lane[Any]]) -> Steps[None]:
+    try:
+        replies = yield from together([call for lane in lanes for call in lane.calls])
+    except Exception as failure:
+        for lane in lanes:
+            lane.fail(_twin(failure))
+        return
+    each = iter(replies)
+    for lane in lanes:
+        lane.hear(list(islice(each, len(lane.calls))))
+
+
+def _perform(lane: Lane[Any]) -> Steps[None]:
+    try:
+        reply = yield lane.request  # type: ignore[misc]  # an open lane has one
+    except Exception as failure:
+        lane.fail(failure)
+    else:
+        lane.go(reply)
+
+
+def _twin(failure: Exception) -> Exception:
+    """A failure of several at once, for one of them: each may note something of its own."""
+    if not isinstance(failure, StoreError):
+        return failure
+    twin = copy(failure)
+    twin.__cause__ = failure.__cause__
+    return twin

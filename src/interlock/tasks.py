@@ -56,10 +56,11 @@ class TaskWakes:
         self._leave()
 
     def wake(self) -> None:
-        """Wake the task from its own loop."""
+        """Wake the task from its own loop, or from one that followed it."""
         self._woken = True
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+        waiter = self._waiter
+        if waiter is not None and not waiter.done() and not waiter.get_loop().is_closed():
+            waiter.set_result(None)
 
     def wake_from_afar(self) -> None:
         """Wake the task from any thread."""

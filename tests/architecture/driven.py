@@ -13,10 +13,10 @@ from .source import Module
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 #: Who drives steps, or keeps them to be driven.
-DRIVERS = {"run", "arun", "Task", "elsewhere", "or_restore", "insist"}
+DRIVERS = {"run", "arun", "Task", "elsewhere", "or_restore", "run_by", "side_by_side"}
 
 #: Objects whose methods are named like those of stores but answer at once.
-IMMEDIATE = re.compile(r"(link|shelf|records|world|lines|_lock)$")
+IMMEDIATE = re.compile(r"(link|records|world|lines|_lock)$")
 
 
 def makes_steps(annotation: ast.expr | None) -> bool:
@@ -141,6 +141,8 @@ class Reading:
 
     def _handed_on(self, node: ast.expr) -> bool:
         parent = self._parents[node]
+        if isinstance(parent, ast.GeneratorExp | ast.Starred) and _made_of(parent) is node:
+            return self._handed_on(parent)
         if not isinstance(parent, ast.Call) or node is parent.func:
             return False
         return ast.unparse(parent.func).rpartition(".")[2] in DRIVERS
@@ -158,6 +160,11 @@ class Reading:
         while not isinstance(node, kinds):
             node = self._parents[node]
         return node  # type: ignore[return-value]
+
+
+def _made_of(several: ast.GeneratorExp | ast.Starred) -> ast.expr:
+    """What each of several is made of."""
+    return several.elt if isinstance(several, ast.GeneratorExp) else several.value
 
 
 def is_generator(function: ast.AST) -> bool:

@@ -12,16 +12,19 @@ from .source import Module, imported, modules, owner_of
 
 #: Lowest first.  `interlock` itself is the package's front door, where the names are shown.
 ORDER = [
+    ("words",),
     ("errors",),
     ("model",),
     ("steps",),
     ("events",),
-    ("stores",),
+    ("spi",),
     ("ledger",),
     ("recipes",),
     ("drive",),
     ("parking", "passwords", "tasks"),
+    ("links",),
     ("backends",),
+    ("session",),
     ("api",),
     ("interlock",),
     ("aio", "cli", "testing"),
@@ -74,9 +77,9 @@ def test_imports_only_point_down() -> None:
         ("interlock.recipes.lock", "from ..drive import now"),
         ("interlock.recipes.lock", "import interlock"),
         ("interlock.errors", "def late():\n    from interlock.model import Grant"),
-        ("interlock.backends.memory.store", "from ..redis import names"),
-        ("interlock.backends.memory.store", "from ..redis.names import WAKE"),
-        ("interlock.cli.demo", "from ..testing import servers"),
+        ("interlock.backends.memory.backend", "from ..redis import keys"),
+        ("interlock.backends.memory.backend", "from ..redis.keys import WAKE"),
+        ("interlock.cli.demo", "from ..testing import plugin"),
         ("interlock.aio", "from .cli import demo"),
     ],
 )

@@ -27,12 +27,12 @@ def code_lines(module: Module) -> frozenset[int]:
     for token in tokenize.generate_tokens(io.StringIO(module.text).readline):
         if token.type not in _SILENT and token.type != tokenize.ENDMARKER:
             lines.update(range(token.start[0], token.end[0] + 1))
-    for start, end in _docstrings(module):
+    for start, end in docstrings(module):
         lines.difference_update(range(start, end + 1))
     return frozenset(lines)
 
 
-def _docstrings(module: Module) -> list[tuple[int, int]]:
+def docstrings(module: Module) -> list[tuple[int, int]]:
     places = []
     for node in module.nodes:
         body = getattr(node, "body", None)

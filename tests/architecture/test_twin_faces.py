@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from interlock.api.bundle import AsyncBundle, Bundle
 from interlock.api.client import AsyncClient, Client
 from interlock.api.connect import aconnect, connect
-from interlock.api.hold import AsyncHold, Hold
-from interlock.api.keeper import AsyncKeeper, Keeper
+from interlock.api.hold import AsyncHold, AsyncPermit, AsyncRwHold, Hold, Permit, RwHold
 from interlock.api.latch import AsyncLatch, Latch
 from interlock.api.lock import AsyncAttempt, AsyncLock, Attempt, Lock
+from interlock.api.multihold import AsyncMultiHold, MultiHold
+from interlock.api.multilock import AsyncMultiLock, MultiLock
 from interlock.api.rwlock import AsyncRwLock, AsyncRwSide, RwLock, RwSide
 from interlock.api.semaphore import AsyncSemaphore, Semaphore
-from interlock.api.several import AsyncSeveral, Several
-from interlock.api.shares import AsyncPermit, AsyncRwHold, Permit, RwHold
+from interlock.session.keeper import AsyncKeeper, Keeper
 
 from .test_public_api import is_promised
 
@@ -34,8 +33,8 @@ TWINS: list[tuple[type, type]] = [
     (Semaphore, AsyncSemaphore),
     (Permit, AsyncPermit),
     (Latch, AsyncLatch),
-    (Several, AsyncSeveral),
-    (Bundle, AsyncBundle),
+    (MultiLock, AsyncMultiLock),
+    (MultiHold, AsyncMultiHold),
 ]
 
 SPELLINGS = {"__aenter__": "__enter__", "__aexit__": "__exit__"}
@@ -62,7 +61,8 @@ def methods(kind: type) -> dict[str, Callable[..., Any]]:
 def plain(annotation: object) -> str:
     """An annotation as the other world would write it."""
     text = str(annotation)
-    return re.sub(r"Awaitable\[(\w+)\]", r"\1", text).replace("Async", "")
+    text = re.sub(r"Coroutine\[Any, Any, ([^\[\]]+)\]", r"\1", text)
+    return re.sub(r"Awaitable\[([^\[\]]+)\]", r"\1", text).replace("Async", "")
 
 
 def spelled(function: Callable[..., Any]) -> tuple[list[tuple[object, ...]], str]:

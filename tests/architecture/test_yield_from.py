@@ -53,7 +53,7 @@ def test_every_omission_would_be_noticed(module: Module) -> None:
 CARELESS = """
 from ..steps import Steps, listen, park
 
-def careless(store: LockStore, errand: Errand) -> Steps[bool]:
+def careless(store: LockStore, introduce: Introduce) -> Steps[bool]:
     yield from park(None, 0.0)
     {line}
 """
@@ -66,10 +66,12 @@ def careless(store: LockStore, errand: Errand) -> Steps[bool]:
         "return store.withdraw('name', 'owner', 0.0)",
         "held = store.release('name', 'owner', 0.0)",
         "return not store.release('name', 'owner', 0.0)",
-        "with listen(()) as wakes: pass",
+        "with listen((), 0.0) as wakes: pass",
         "while park(None, 0.0): pass",
-        "pause = 1.0 + errand()",
-        "return 1 if errand() else 2",
+        "pause = 1.0 + introduce()",
+        "return 1 if introduce() else 2",
+        "several = [store.withdraw(name, 'owner', 0.0) for name in 'ab']",
+        "return list(store.withdraw(name, 'owner', 0.0) for name in 'ab')",
     ],
 )
 def test_a_careless_line_is_noticed(line: str) -> None:

@@ -16,10 +16,10 @@ import pytest
 import interlock
 from interlock import aio
 from interlock.events import Event
-from interlock.testing.faults import FaultProxy
-from interlock.testing.servers import RedisServer
+from tests.support.faults import FaultProxy
+from tests.support.servers import RedisServer
 
-from ..contract.conftest import nothing_stumbles as nothing_stumbles
+from ..support.stores import nothing_stumbles as nothing_stumbles
 
 R = TypeVar("R")
 
@@ -117,22 +117,22 @@ def slow_redis(request: pytest.FixtureRequest) -> Iterator[tuple[Store, FaultPro
 
 def listeners(client: Any) -> int:
     """How many places a client still listens at."""
-    link = client.link
-    for name in ("_places", "_topics"):
+    link = client._session.link
+    for name in ("_listeners", "_topics"):
         if hasattr(link, name):
             return len(getattr(link, name))
-    return len(link._world.records.listeners)
+    return len(link._store.records.listeners)
 
 
 async def nothing_is_left(store: Store, client: aio.Client, name: str = "claim") -> None:
     """Assert that a client has left no trace, and that the next one gets the lock at once."""
-    assert client.rota.holds() == []
-    assert client.lines.busy() == []
+    assert client._session.schedule.holds() == []
+    assert client._session.queue.busy() == []
     assert listeners(client) == 0
     await client.close()
     async with store.bystander() as next_client, next_client.lock(name).attempt() as hold:
         assert hold is not None
-        info = await next_client.run(hold.store.look(name, hold.until))
+        info = await next_client._session.run(hold._lease.store.look(name, hold._lease.until))
         assert info is not None
         assert info.waiters == 0
     assert asyncio.all_tasks() == {asyncio.current_task()}

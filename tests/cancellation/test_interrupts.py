@@ -13,7 +13,7 @@ import pytest
 
 import interlock
 from interlock.events import Event, Parked
-from interlock.testing.faults import FaultProxy
+from tests.support.faults import FaultProxy
 
 from .conftest import Store
 
@@ -49,10 +49,10 @@ class Seen:
 
 def assert_nothing_left(store: Store, client: interlock.Client, within: float = 0.0) -> None:
     """The client has left no trace, and the next one gets the lock at once."""
-    assert client.rota.holds() == []
-    assert client.lines.busy() == []
+    assert client._session.schedule.holds() == []
+    assert client._session.queue.busy() == []
     with store.blocking() as other, other.lock("claim", timeout=within) as hold:
-        info = other.run(hold.store.look("claim", hold.until))
+        info = other._session.run(hold._lease.store.look("claim", hold._lease.until))
         assert info is not None
         assert info.waiters == 0
 
@@ -78,7 +78,7 @@ def test_a_waiter_behind_its_sibling_is_interrupted(store: Store) -> None:
         sibling = threading.Thread(target=stay)
         sibling.start()
         held.wait(10)
-        with ctrl_c(lambda: bool(client.lines._lines.get(("lock", "claim")))):
+        with ctrl_c(lambda: bool(client._session.queue._queues.get(("lock", "claim")))):
             client.lock("claim").acquire()
         leave.set()
         sibling.join()

@@ -92,9 +92,8 @@ async def use(client: aio.Client) -> None:
 def test_a_cancellation_is_never_swallowed(store: Store) -> None:
     """Whoever is cancelled while acquiring ends cancelled, unless it was done before."""
 
-    async def body(client: aio.Client) -> str:
-        await client.lock("claim").acquire()
-        return "done"
+    async def body(client: aio.Client) -> aio.Hold:
+        return await client.lock("claim").acquire()
 
     async def scene(soon: float) -> None:
         client = store.victim()

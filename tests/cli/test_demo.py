@@ -86,18 +86,18 @@ def test_demo_ends_well_by_itself(place: Path) -> None:
     assert workers(place) == set()
 
 
-#: Python runs this before anything else: a store that grants the lock to whoever asks.
+#: Python runs this before anything else: a store that grants the lock to every owner that asks.
 SABOTAGE = """
 from interlock import ledger
-from interlock.ledger import shares
+from interlock.ledger import locks
 
-def attempt(shelf, name, kind, owner, lease, waits):
-    for held in shelf.held(name):
-        shelf.drop(name, held.owner)
-    shelf.put(name, kind, owner, 1, lease)
-    return ledger.GRANTED, shelf.next_token(name, owner)
+def attempt(records, name, kind, owner, lease, waits):
+    for held in records.held(name):
+        records.drop(name, held.owner)
+    records.put(name, kind, owner, 1, lease)
+    return ledger.GRANTED, records.next_token(name, owner)
 
-shares.attempt = attempt
+locks.attempt = attempt
 """
 
 

@@ -1,45 +1,25 @@
-"""The backends that have to prove themselves: a new one is one line."""
+"""The backends that have to prove themselves: a new one is one line in `tests.support.stores`."""
 
 from __future__ import annotations
 
-import logging
-import uuid
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
-import pytest
+from tests.support.stores import STORES as STORES
+from tests.support.stores import nothing_stumbles as nothing_stumbles
+from tests.support.stores import url_of as url_of
 
-#: Loggers that say when a task or a keeper went wrong with nobody to tell.
-BACKGROUND = ("asyncio", "interlock.keeper")
 
-Fixture = Callable[[str], Any]
+def _one(kind: str) -> int:
+    return 1
 
-#: How to get the URL of an empty store.
-STORES: dict[str, Callable[[Fixture], str]] = {
-    "memory": lambda fixture: f"memory://{uuid.uuid4()}",
-    "sqlite": lambda fixture: f"sqlite:///{_folder(fixture)}/locks.db",
-    "redis": lambda fixture: str(fixture("redis_url")),
-    # Sessions outlast every lease of the claims, so that these are what ends.
-    "zookeeper": lambda fixture: f"{fixture('zk_url')}?session_timeout=100s",
+
+def _on_zookeeper(kind: str) -> int:
+    """Permits and counts are a queue, or a number, and something else as well."""
+    return 2 if kind.endswith(("mutex", "semaphore", "latch")) else 1
+
+
+#: What it costs to take what is free of a kind.
+ROUND_TRIPS: dict[str, Callable[[str], int]] = {
+    **dict.fromkeys(STORES, _one),
+    "zookeeper": _on_zookeeper,
 }
-
-
-def _folder(fixture: Fixture) -> Path:
-    folder: Path = fixture("tmp_path")
-    return folder
-
-
-@pytest.fixture
-def url_of(request: pytest.FixtureRequest) -> Callable[[str], str]:
-    """The URL of an empty store of a backend."""
-    return lambda backend: STORES[backend](request.getfixturevalue)
-
-
-@pytest.fixture(autouse=True)
-def nothing_stumbles(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Fail where the background failed: its exceptions are only ever logged."""
-    yield
-    for record in caplog.get_records("call"):
-        fatal = record.levelno >= logging.ERROR and record.name in BACKGROUND
-        assert not fatal, record.getMessage()

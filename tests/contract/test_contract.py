@@ -8,10 +8,10 @@ import pytest
 
 from interlock.api.connect import find_backend
 from interlock.testing.contract import FACES, KINDS, SUBJECTS, Case, World, cases, every_claim
-from interlock.testing.contract.terms import only, terms_of
+from interlock.testing.contract.scope import only, scope_of
 from interlock.testing.contract.world import ASYNCIO
 
-from .conftest import STORES
+from .conftest import ROUND_TRIPS, STORES
 
 CASES = cases(STORES)
 
@@ -23,7 +23,7 @@ ABOUT = ("rwlock", "latch")
 def test_claim(case: Case, url_of: Callable[[str], str]) -> None:
     url = url_of(case.backend)
 
-    case.prove(lambda: find_backend(url, {}))
+    case.prove(lambda: find_backend(url, {}), ROUND_TRIPS[case.backend](case.kind))
 
 
 def test_every_claim_is_proved_somewhere_and_every_place_has_claims() -> None:
@@ -35,7 +35,7 @@ def test_every_claim_is_proved_somewhere_and_every_place_has_claims() -> None:
 
 
 def test_what_is_claimed_of_a_lock_is_claimed_of_everything_that_one_alone_can_hold() -> None:
-    everywhere = {claim for claim in every_claim() if terms_of(claim).kinds == tuple(KINDS)}
+    everywhere = {claim for claim in every_claim() if scope_of(claim).kinds == tuple(KINDS)}
 
     assert len(everywhere) > 60
     for kind in KINDS:
@@ -54,10 +54,10 @@ async def claim_of_locks(world: World) -> None: ...
 
 
 def test_a_claim_is_about_what_its_module_says_or_it_says_itself() -> None:
-    assert terms_of(claim).kinds == terms_of(claim_of_tasks).kinds == ABOUT
-    assert terms_of(claim_of_locks).kinds == ("lock",)
-    assert terms_of(claim).faces == terms_of(claim_of_locks).faces == FACES
-    assert terms_of(claim_of_tasks).faces == (ASYNCIO,)
+    assert scope_of(claim).kinds == scope_of(claim_of_tasks).kinds == ABOUT
+    assert scope_of(claim_of_locks).kinds == ("lock",)
+    assert scope_of(claim).faces == scope_of(claim_of_locks).faces == FACES
+    assert scope_of(claim_of_tasks).faces == (ASYNCIO,)
 
 
 def test_a_claim_about_something_else_is_refused() -> None:

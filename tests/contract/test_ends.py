@@ -53,7 +53,7 @@ def test_closing_amid_acquires_and_releases_leaves_nothing_held(url: str, kind: 
 def test_a_client_goes_on_after_a_loop_that_was_just_closed(url: str) -> None:
     client = aio.connect(url)
     first = asyncio.new_event_loop()
-    first.run_until_complete(client.lock("name", lease=0.5).acquire())
+    kept = first.run_until_complete(client.lock("name", lease=0.5).acquire())
     for task in asyncio.all_tasks(first):
         task.cancel()
     first.run_until_complete(asyncio.sleep(0.05))
@@ -68,6 +68,7 @@ def test_a_client_goes_on_after_a_loop_that_was_just_closed(url: str) -> None:
         return lost
 
     assert asyncio.run(again()) is False
+    assert kept.lost
 
 
 def test_cancelling_the_keeper_tells_whoever_holds(url: str) -> None:

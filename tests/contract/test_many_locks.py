@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import pytest
 
-from interlock.api import keeper
 from interlock.api.connect import find_backend
-from interlock.testing.contract.world import ASYNCIO, BLOCKING, Face, World
+from interlock.session import keeper
+from interlock.testing.contract.world import ASYNCIO, BLOCKING, ClientFace, World
 
 MANY, LEASE, ROUNDS = 10_000, 6.0, 2
 
@@ -51,7 +51,7 @@ async def keep_many(world: World) -> None:
 
     holds = await take_all(world, client)
     extra = inhabitants() - before - 1  # the actor that took them
-    trips, renewed = world.watch(client).trips, 0
+    trips, renewed = world.traffic(client).trips, 0
     async with asyncio.timeout(LEASE * ROUNDS):
         while renewed < MANY * ROUNDS:  # each a third of a lease after the other
             assert not any(hold.lost for hold in holds)
@@ -59,7 +59,7 @@ async def keep_many(world: World) -> None:
             renewed = world.told(client).count("Renewed")
 
     assert extra == 1
-    assert world.watch(client).trips - trips < renewed / FULL
+    assert world.traffic(client).trips - trips < renewed / FULL
     assert "Lost" not in world.told(client)
 
 
@@ -67,7 +67,7 @@ async def keep_many(world: World) -> None:
 @pytest.mark.parametrize("face", [BLOCKING, ASYNCIO], ids=lambda face: face.name)
 @pytest.mark.parametrize("backend", ["memory", "redis"])
 def test_ten_thousand_locks_are_kept_in_batches_by_one(
-    backend: str, face: Face, url_of: Callable[[str], str]
+    backend: str, face: ClientFace, url_of: Callable[[str], str]
 ) -> None:
     url = url_of(backend)
 

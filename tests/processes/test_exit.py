@@ -8,7 +8,8 @@ import time
 import pytest
 
 import interlock
-from interlock.testing.servers import RedisServer
+from interlock.testing.contract import KINDS
+from tests.support.servers import RedisServer
 
 from .people import Program
 from .programs import exits
@@ -32,10 +33,33 @@ def test_what_was_held_is_released_when_the_interpreter_ends(
 
         for name in ("claim", "claim:199", "busy"):
             assert onlooker.lock(name).acquire(blocking=False) is not None, name
-        # A daemon may be told that its client is closed; nobody else complains.
-        if "daemon" not in way:
-            error = "ZeroDivisionError" if way == "by_error" else ""
-            assert program.complaint().strip().rpartition("\n")[2] == error
+        error = "ZeroDivisionError" if way == "by_error" else ""
+        assert program.complaint().strip().rpartition("\n")[2] == error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_daemon_that_waits_at_the_end_leaves_the_queue(
+    url: str, onlooker: interlock.Client, kind: str
+) -> None:
+    with KINDS[kind](onlooker, "claim"), Program("daemons", url, kind) as program:
+        assert program.ended() == 0
+        assert program.complaint() == ""
+
+        info = onlooker.inspect("claim")
+        assert info is not None
+        assert info.waiters == 0
+
+
+def test_a_daemon_that_waits_for_a_latch_at_the_end_leaves_the_queue(
+    url: str, onlooker: interlock.Client
+) -> None:
+    onlooker.latch("claim").start(1)
+    with Program("daemons", url, "latch") as program:
+        assert program.ended() == 0
+
+        info = onlooker.inspect("claim")
+        assert info is not None
+        assert info.waiters == 0
 
 
 @pytest.mark.parametrize("trouble", ["killed", "paused"])

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from interlock import ledger
-from interlock.backends.memory.store import Records
-from interlock.ledger import WHOLE, counting
+from interlock.backends.memory.transport.records import MemoryRecords
+from interlock.ledger import WHOLE, latches
 
 from .hand import Clock
 
@@ -19,7 +19,7 @@ class Desk:
     def __init__(self, kind: str = "lock", permits: int | None = None) -> None:
         self.kind, self.permits = kind, permits
         self.clock = Clock()
-        self.records = Records(self.clock)
+        self.records = MemoryRecords(self.clock)
         self.woken: list[str] = []
 
     def attempt(
@@ -135,7 +135,7 @@ class LatchDesk(Desk):
         return ledger.pass_latch(self.records, "name", owner, waits)
 
     def withdraw(self, owner: str, reason: str = "") -> int:
-        return counting.leave_latch(self.records, "name", owner)
+        return latches.leave_latch(self.records, "name", owner)
 
     @property
     def count(self) -> int | None:

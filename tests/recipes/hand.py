@@ -7,10 +7,10 @@ from typing import Any
 
 from interlock.events import Event
 from interlock.model import Busy, validity
-from interlock.recipes.lock import Seeking
+from interlock.recipes.lock import Acquisition, Silence
+from interlock.spi import LockStore
 from interlock.steps import Call, Elsewhere, Listen, Park, Request, Steps, call
-from interlock.stores import LockStore
-from interlock.testing.sim.holds import SimWakes
+from tests.support.sim.holds import SimWakes
 
 OWNER = "client-1:7"
 OTHER = "client-2:3"
@@ -29,16 +29,17 @@ class Clock:
 class Paper:
     """A store on paper: its answers are whatever the test sends."""
 
-    kind, mark, reentrant, shared = "lock", "1", True, False
-    mortal, trips = True, 1
+    kind, kind_code, reentrant, shared = "lock", "1", True, False
+    leases_expire, own_places = True, False
+    takes_turns = False
 
-    def trusted(self, lease: float) -> float:
+    def effective_lease(self, lease: float) -> float:
         return lease
 
-    def good_until(self, asked: float, lease: float) -> float:
+    def valid_until(self, asked: float, lease: float) -> float:
         return validity(asked, lease)
 
-    def waiting(self, timeout: float) -> Paper:
+    def for_wait(self, timeout: float) -> Paper:
         return self
 
     def attempt(
@@ -53,8 +54,8 @@ class Paper:
         args = (owner, reason) if reason else (owner,)
         return (yield from call("withdraw", (name,), args, until))
 
-    def why(self, name: str, owner: str, until: float) -> Steps[Any]:
-        return (yield from call("why", (name,), (owner,), until))
+    def withdrawal_reason(self, name: str, owner: str, until: float) -> Steps[Any]:
+        return (yield from call("withdrawal_reason", (name,), (owner,), until))
 
     def renew(self, holds: Sequence[tuple[str, str]], lease: float, until: float) -> Steps[Any]:
         return (yield from call("renew", (), (tuple(holds), lease), until))
@@ -133,11 +134,11 @@ class Case:
     """One acquisition by hand, with a clock to move and a record of what was told."""
 
     def __init__(self, timeout: float = 60.0, lease: float = 30.0, **wishes: Any) -> None:
-        self.clock, self.store = Clock(), Paper()
+        self.clock, self.store, self.silence = Clock(), Paper(), Silence()
         self.told: list[Event] = []
         self.owed: list[tuple[LockStore, str, str, float]] = []
         deadline = self.clock() + timeout
-        self.seeking = Seeking(
+        self.seeking = Acquisition(
             self.store,
             "name",
             OWNER,
@@ -149,7 +150,7 @@ class Case:
             **wishes,
         )
 
-    def tell(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         self.told.append(event)
 
     def owe(self, store: LockStore, name: str, owner: str, lease: float) -> None:

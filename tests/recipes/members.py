@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlock.errors import AcquireTimeout
-from interlock.recipes.several import take_majority
-from interlock.steps import Call, Park, Steps, call
+from interlock.errors import AcquireTimeout, UsageError
+from interlock.events import Event
+from interlock.recipes.multilock import Abroad, take_majority
+from interlock.steps import Call, Elsewhere, Park, Steps, Together, call
 
 from .hand import Clock, Hand
 
@@ -26,22 +27,31 @@ class Thing:
 class Friend:
     """One lock of several: taken when the test says so, forgotten when it is given back."""
 
+    abroad: Abroad | None = None
+    #: Whether to wait for it would be to wait for itself.
+    itself = False
+
     def __init__(self, name: str) -> None:
         self.name, self.depth = name, 0
         self.hold: Any = None
 
-    def take(self, timeout: float) -> Steps[Any]:
-        hold: Any = yield from call("take", (self.name,), (timeout,), 0.0)
+    def take(self, timeout: float, limit: float, persists: bool = True) -> Steps[Any]:
+        hold: Any = yield from call("take", (self.name,), (timeout, persists), limit)
         self.stand(hold)
         return hold
+
+    def check_itself(self) -> Steps[None]:
+        if self.itself:
+            raise UsageError(f"{self.name} would wait for itself")
+        yield from ()
 
     def stand(self, hold: Any) -> None:
         self.hold, self.depth = hold, self.depth + 1
 
-    def give(self, hold: Any) -> Steps[None]:
+    def give(self, hold: Any, until: float) -> Steps[None]:
         self.depth -= 1
         assert self.depth >= 0 and hold is self.hold, f"{self.name} was not taken so often"
-        yield from call("give", (self.name,), (hold,), 0.0)
+        yield from call("give", (self.name,), (hold,), until)
 
     def standing(self) -> tuple[Any, int] | None:
         return (self.hold, self.depth) if self.depth else None
@@ -52,15 +62,30 @@ def friends(names: str) -> list[Friend]:
 
 
 def told(hand: Hand) -> list[str]:
-    """Everything that was asked for: `take a`, `give b`, `pause until 100.1`."""
+    """Everything that was asked for: `take a`, `give c, give b`, `pause until 100.1`."""
     return [_words(request) for request in hand.requests]
 
 
 def _words(request: Any) -> str:
     if isinstance(request, Park):
         return f"pause until {request.until:.6g}"
+    if isinstance(request, Elsewhere):
+        return "elsewhere"
+    if isinstance(request, Together):
+        return ", ".join(_words(each) for each in request.calls)
     assert isinstance(request, Call)
     return f"{request.operation} {request.keys[0]}"
+
+
+def given(*names: str) -> list[str]:
+    """What is told when members are given back: all at once, the last one first."""
+    return [", ".join(f"give {name}" for name in reversed(names))] if names else []
+
+
+def settle(hand: Hand) -> Hand:
+    """Let everything that is being given back be given back."""
+    request = hand.request
+    return hand.reply([None] * len(request.calls) if isinstance(request, Together) else None)
 
 
 def take(hand: Hand, count: int = 1) -> list[Thing]:
@@ -80,10 +105,16 @@ def busy(name: str) -> AcquireTimeout:
 class Majority:
     """Some members of which a majority is to be taken, with a clock to move."""
 
-    def __init__(self, names: str = "abc", timeout: float = 60.0, jitter: float = 0.5) -> None:
+    def __init__(
+        self, names: str = "abc", timeout: float = 60.0, jitter: float = 0.5, own: str = ""
+    ) -> None:
         self.clock, self.members = Clock(), friends(names)
-        deadline = self.clock() + timeout
-        self.hand = Hand(take_majority(self.members, deadline, self.clock, jitter))
+        for member in self.members:
+            member.itself = member.name in own
+        self.events: list[Event] = []
+        self.deadline = self.clock() + timeout
+        terms = self.deadline, self.clock, jitter, self.events.append
+        self.hand = Hand(take_majority(self.members, *terms))
 
     @property
     def held(self) -> list[str]:

@@ -6,9 +6,10 @@ from contextlib import nullcontext
 from typing import Any
 
 from interlock.model import Grant, validity
-from interlock.recipes.keep import Owed, Rota, keep
+from interlock.recipes.keeper_round import keep
+from interlock.recipes.renewal import PendingWithdrawal, RenewalSchedule
 from interlock.steps import Steps
-from interlock.testing.sim import SimHold
+from tests.support.sim import SimHold
 
 from .hand import Clock, Hand, Paper, Place
 
@@ -23,10 +24,10 @@ class Watched(SimHold):
         self.fate: list[str] = []
         self.told: list[str] = []
 
-    def doubted(self) -> None:
-        self.told.append("doubted")
+    def suspend(self) -> None:
+        self.told.append("suspended")
 
-    def wanted(self) -> None:
+    def note_request(self) -> None:
         self.told.append("wanted")
 
     def lose(self, cause: str) -> None:
@@ -35,24 +36,24 @@ class Watched(SimHold):
 
 
 class Round:
-    """A keeper under the test's hand, with some holds on its rota."""
+    """A keeper under the test's hand, with some holds on its schedule."""
 
     def __init__(self, holds: int = 1, kept: bool = True) -> None:
         self.clock, self.store, self.wakes = Clock(), Paper(), Place()
-        self.rota = Rota(nullcontext())
+        self.schedule = RenewalSchedule(nullcontext())
         self.holds = [self.new_hold(number, kept) for number in range(holds)]
-        self.errands: list[float] = []
-        self.hand = Hand(keep(self.rota, self.wakes, self.clock, self.errand))
+        self.introductions: list[float] = []
+        self.hand = Hand(keep(self.schedule, self.wakes, self.clock, self.introduce))
 
     def new_hold(self, number: int, kept: bool = True) -> Watched:
         now = self.clock()
         grant = Grant(f"name {number}", f"owner:{number}", 1, now, validity(now, LEASE))
         hold = Watched(self.store, grant, LEASE, kept)
-        self.rota.add(hold)
+        self.schedule.add(hold)
         return hold
 
-    def errand(self, until: float) -> Steps[float]:
-        self.errands.append(self.clock())
+    def introduce(self, until: float) -> Steps[float]:
+        self.introductions.append(self.clock())
         return 1000.0
         yield
 
@@ -63,4 +64,4 @@ class Round:
 
     def owe(self, expires: float) -> None:
         now = self.clock()
-        self.rota.owe(Owed(self.store, "name", "owner:9", expires, now))
+        self.schedule.owe(PendingWithdrawal(self.store, "name", "owner:9", expires, now))

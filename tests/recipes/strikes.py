@@ -8,6 +8,7 @@ and raises KeyboardInterrupt at a chosen one.
 from __future__ import annotations
 
 import dis
+import gc
 import inspect
 import sys
 from collections.abc import Callable
@@ -59,8 +60,13 @@ class Striker:
         self._returned_to: FrameType | None = None
 
     def run(self, work: Callable[[], Any]) -> Any:
-        """Do the work under the tracer; None when it was struck."""
+        """Do the work under the tracer; None when it was struck.
+
+        Garbage waits meanwhile: the finalizers of what an earlier test has left are not a part
+        of the work, and would be struck in its stead.
+        """
         before = sys.gettrace()
+        gc.disable()
         sys.settrace(self._enter)
         try:
             return work()
@@ -68,6 +74,7 @@ class Striker:
             return None
         finally:
             sys.settrace(before)
+            gc.enable()
 
     def _enter(self, frame: FrameType, event: str, arg: Any) -> Any:
         frame.f_trace_lines = False

@@ -22,7 +22,7 @@ def test_free_lock_takes_one_request() -> None:
 
     assert hand.story == ["attempt"]
     assert isinstance(hand.result, Grant)
-    assert (hand.result.owner, hand.result.token, hand.result.doubted) == (OWNER, 7, False)
+    assert (hand.result.owner, hand.result.token, hand.result.unanswered) == (OWNER, 7, False)
 
 
 def test_lease_counts_from_before_the_question_less_a_margin() -> None:
@@ -39,7 +39,7 @@ def test_lease_counts_from_before_the_question_less_a_margin() -> None:
 def test_busy_lock_is_listened_to_before_it_is_asked_again() -> None:
     case, place = Case(), Place()
     hand = Hand(acquire(case.seeking)).reply(case.busy())
-    assert hand.request == Listen(("name", OWNER))
+    assert hand.request == Listen(("name", OWNER), case.seeking.deadline)
 
     hand.reply(place).reply(case.busy())
 
@@ -49,7 +49,7 @@ def test_busy_lock_is_listened_to_before_it_is_asked_again() -> None:
 
 
 def test_crowded_lock_is_listened_to_before_the_first_question() -> None:
-    case = Case(crowded=True)
+    case = Case(was_busy=True)
     hand = Hand(acquire(case.seeking)).reply(Place()).reply(7)
 
     assert hand.story == ["listen", "attempt, waiting"]
@@ -109,7 +109,7 @@ def test_waiter_listens_anew_when_other_topics_are_the_right_ones() -> None:
 
 
 def test_try_that_was_refused_withdraws_nothing() -> None:
-    case = Case(timeout=0.0, trial=True)
+    case = Case(timeout=0.0, try_once=True)
 
     hand = Hand(acquire(case.seeking)).reply(case.busy())
 
@@ -140,7 +140,7 @@ def test_timeout_names_the_owner_when_nobody_knows_more(failure: StoreError | No
 
 
 def test_waiter_that_timed_out_asks_once_more_and_withdraws() -> None:
-    case, place = Case(timeout=1.0, trial=True), Place()
+    case, place = Case(timeout=1.0, try_once=True), Place()
     hand = Hand(acquire(case.seeking)).reply(case.busy()).reply(place).reply(case.busy())
     case.clock.now += 1.0
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import interlock
-from interlock.backends.memory.store import MemoryBackend
+from interlock.backends.memory import MemoryBackend
 from interlock.events import Event, Parked
 
 from .strikes import Striker
@@ -51,15 +51,15 @@ class Stage:
         return left
 
     def _left(self) -> dict[str, Any]:
-        backend = self.client.backend
+        backend = self.client._session.backend
         assert isinstance(backend, MemoryBackend)
-        records = backend.world.records
+        records = backend.store.records
         traces: dict[str, Any] = {
             "held": records.holds,
             "waiting": records.queues,
-            "on the rota": self.client.rota.holds(),
-            "in line": self.client.lines.busy(),
-            "in the book": self.client.books.mine,
+            "on the schedule": self.client._session.schedule.holds(),
+            "in line": self.client._session.queue.busy(),
+            "in the book": self.client._session.holds.current,
         }
         return {what: list(some) for what, some in traces.items() if some}
 
@@ -107,8 +107,24 @@ def acquire(stage: Stage) -> None:
 def release(stage: Stage) -> None:
     hold = stage.client.lock("name").acquire()
     stage.striker.run(hold.release)
-    if hold.depth:
+    if hold._lease.depth:
         hold.release()
+
+
+def acquire_several(stage: Stage) -> None:
+    locks = stage.client.multilock("name", "other", "third")
+    multihold = stage.striker.run(locks.acquire)
+    stage.let_go()
+    if multihold is not None:
+        multihold.release()
+
+
+def release_several(stage: Stage) -> None:
+    multihold = stage.client.multilock("name", "other", "third").acquire()
+    stage.striker.run(multihold.release)
+    for hold in multihold.holds:  # before it has counted, a release leaves a hold as it was
+        if hold._lease.depth:
+            hold.release()
 
 
 @pytest.mark.parametrize("holder", ["nobody", "another client", "a sibling"])
@@ -118,3 +134,14 @@ def test_ctrl_c_anywhere_in_an_acquire_leaves_nothing_unless_it_returned(holder:
 
 def test_ctrl_c_anywhere_in_a_release_lets_go_all_the_same() -> None:
     assert ghosts("nobody", release) == []
+
+
+@pytest.mark.parametrize("holder", ["nobody", "another client", "a sibling"])
+def test_ctrl_c_anywhere_in_an_acquire_of_several_leaves_nothing_unless_it_returned(
+    holder: str,
+) -> None:
+    assert ghosts(holder, acquire_several) == []
+
+
+def test_ctrl_c_anywhere_in_a_release_of_several_lets_go_all_the_same() -> None:
+    assert ghosts("nobody", release_several) == []

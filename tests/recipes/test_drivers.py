@@ -42,7 +42,7 @@ class Replies:
     def together(self, requests: tuple[Call, ...]) -> Any:
         return self._next(f"together {len(requests)}")
 
-    def listen(self, topics: tuple[Any, ...]) -> Any:
+    def listen(self, topics: tuple[Any, ...], until: float) -> Any:
         return self._next(f"listen {topics}")
 
     def park(self, wakes: Wakes | None, until: float) -> Any:
@@ -67,8 +67,8 @@ class AsyncReplies(Replies):
     async def together(self, requests: tuple[Call, ...]) -> Any:
         return super().together(requests)
 
-    async def listen(self, topics: tuple[Any, ...]) -> Any:
-        return super().listen(topics)
+    async def listen(self, topics: tuple[Any, ...], until: float) -> Any:
+        return super().listen(topics, until)
 
     async def park(self, wakes: Wakes | None, until: float) -> Any:
         return super().park(wakes, until)
@@ -106,7 +106,7 @@ def world(request: pytest.FixtureRequest) -> World:
 def everything() -> Steps[list[Any]]:
     first: object = yield from call("a", (), (), 1.0)
     second = yield from together([Call("b", (), (), 1.0), Call("c", (), (), 1.0)])
-    with (yield from listen(("topic",))) as wakes:
+    with (yield from listen(("topic",), 0.0)) as wakes:
         woken = yield from park(wakes, 5.0)
     return [first, second, woken]
 
@@ -194,13 +194,14 @@ def test_lost_reply_in_an_acquire_ends_in_a_withdrawal(world: World) -> None:
 
 def test_traceback_reads_as_one_stack(world: World) -> None:
     with pytest.raises(StoreUnavailable) as caught:
-        world.drive(acquire(Case().seeking), world.link(*[StoreUnavailable("no route")] * 2))
+        seeking = Case(persists=False).seeking
+        world.drive(acquire(seeking), world.link(*[StoreUnavailable("no route")] * 2))
 
     names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
     driver = "run" if world.drive is run else "arun"
     inside = names[names.index("acquire") :]
     assert names[: names.index("acquire")][-1] == driver
-    assert inside[:4] == ["acquire", "attempt", "_bear", "attempt"]
+    assert inside[:4] == ["acquire", "attempt", "_pause_or_raise", "attempt"]
     assert inside[4:7] == ["attempt", "call", driver]
     assert inside[-2:] == ["call", "_next"]
 

@@ -6,13 +6,12 @@ import pytest
 
 from interlock.errors import OutcomeUnknown, StoreUnavailable
 from interlock.model import validity
-from interlock.recipes.keep import (
+from interlock.recipes.keeper_round import keep, retry_pause
+from interlock.recipes.renewal import (
     BY_ANSWER,
     BY_CLOCK,
     BY_TERMS,
     NEVER,
-    keep,
-    retry_pause,
 )
 from interlock.steps import Call
 
@@ -55,10 +54,10 @@ def test_negative_answer_is_a_loss_at_once_and_moves_nothing() -> None:
     until = keeping.holds[0].until
 
     keeping.wait().reply([False, True])
-    assert keeping.rota.holds() == [keeping.holds[1]]
+    assert keeping.schedule.holds() == [keeping.holds[1]]
     keeping.hand.reply("")
 
-    assert keeping.hand.story == ["park until 104", "renew", "why", "park until 108"]
+    assert keeping.hand.story == ["park until 104", "renew", "withdrawal_reason", "park until 108"]
     assert [hold.fate for hold in keeping.holds] == [[BY_ANSWER], []]
     assert keeping.holds[0].until == until
 
@@ -66,12 +65,12 @@ def test_negative_answer_is_a_loss_at_once_and_moves_nothing() -> None:
 def test_negative_answer_for_what_was_released_meanwhile_is_nobodys_loss() -> None:
     keeping = Round()
     keeping.wait()
-    keeping.rota.drop(keeping.holds[0])
+    keeping.schedule.drop(keeping.holds[0])
 
     keeping.hand.reply([False])
 
     assert keeping.holds[0].fate == []
-    assert "why" not in keeping.hand.story
+    assert "withdrawal_reason" not in keeping.hand.story
 
 
 def test_silence_moves_nothing_and_is_followed_by_another_question() -> None:
@@ -115,7 +114,7 @@ def test_no_answer_is_awaited_beyond_the_next_loss() -> None:
     early = keeping.holds[0]
     early.lost_at = 104.5
 
-    keeping.rota.settle(early)
+    keeping.schedule.settle(early)
 
     assert keeping.wait().request.until == 104.5
 
@@ -124,7 +123,7 @@ def test_answer_that_comes_while_another_hold_ran_out_reports_that_one_next() ->
     keeping = Round(holds=2)
     fixed = keeping.holds[1]
     fixed.renew_at, fixed.lost_at = NEVER, 106.0
-    keeping.rota.settle(fixed)
+    keeping.schedule.settle(fixed)
     keeping.wait()
     keeping.clock.now = 106.0
 
@@ -192,17 +191,17 @@ def test_debts_do_not_delay_the_report_of_a_loss() -> None:
 
 def test_keeper_ends_when_the_rota_is_closed() -> None:
     keeping = Round(holds=0)
-    keeping.rota.closed = True
+    keeping.schedule.closed = True
 
     assert keeping.hand.reply(True).done
 
 
-def test_errand_is_done_at_once_and_again_in_its_time() -> None:
+def test_introduction_is_done_at_once_and_again_in_its_time() -> None:
     keeping = Round(holds=0)
 
     keeping.wait()
 
-    assert keeping.errands == [100.0, 1100.0]
+    assert keeping.introductions == [100.0, 1100.0]
 
 
 def test_keeper_that_stumbled_looks_at_every_hold_and_debt_again() -> None:
@@ -212,7 +211,7 @@ def test_keeper_that_stumbled_looks_at_every_hold_and_debt_again() -> None:
     keeping.hand.fail(ZeroDivisionError())
     assert isinstance(keeping.hand.error, ZeroDivisionError)
 
-    again = Hand(keep(keeping.rota, keeping.wakes, keeping.clock, keeping.errand))
+    again = Hand(keep(keeping.schedule, keeping.wakes, keeping.clock, keeping.introduce))
 
     assert again.story == ["renew"]
     assert again.reply([True]).story == ["renew", "withdraw"]
@@ -224,6 +223,6 @@ def test_keeper_that_stumbled_over_a_debt_pays_it_later() -> None:
     keeping.owe(expires=130.0)
     keeping.hand.reply(True).fail(ZeroDivisionError())
 
-    again = Hand(keep(keeping.rota, keeping.wakes, keeping.clock, keeping.errand))
+    again = Hand(keep(keeping.schedule, keeping.wakes, keeping.clock, keeping.introduce))
 
     assert again.story == ["withdraw"]

@@ -7,9 +7,9 @@ import pytest
 from interlock import ledger
 from interlock.errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
 from interlock.ledger import BURIED, BUSY, GRANTED, OTHER_KIND
-from interlock.recipes.insist import TRIES
 from interlock.recipes.latch import count_down
 from interlock.recipes.lock import ANSWER
+from interlock.recipes.retry import TRIES
 from interlock.steps import Call, Steps, call
 
 from .desk import LEASE, LatchDesk
@@ -159,7 +159,7 @@ def test_lock_is_no_latch(desk: LatchDesk) -> None:
     assert desk.set(2) == (OTHER_KIND, "lock")
     assert desk.count_down("b") == (OTHER_KIND, "lock")
     assert desk.attempt("b", waits=True) == (OTHER_KIND, "lock")
-    assert (desk.holder, desk.queue, desk.records.facts) == ("a", [], {})
+    assert (desk.holder, desk.queue, desk.records.declarations) == ("a", [], {})
 
 
 # --- counting down by hand ----------------------------------------------------------------------

@@ -141,7 +141,7 @@ def test_waiter_that_does_not_hear_is_dropped(desk: Desk) -> None:
 def test_waiter_keeps_its_place_while_the_lock_is_held_though_it_does_not_hear(
     desk: Desk,
 ) -> None:
-    """It may be about to hear again; as long as somebody holds, it is in nobody's way."""
+    """It may be about to hear again; as long as an owner holds, it keeps no other out."""
     desk.attempt("a")
     desk.wait("b")
     desk.vanish("b")

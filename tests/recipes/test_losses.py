@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from interlock.errors import OutcomeUnknown
-from interlock.recipes.keep import BY_ANSWER
-from interlock.steps import Call
+from interlock.recipes.renewal import BY_ANSWER
+from interlock.steps import Call, Together
 
 from .rounds import Round
 
@@ -14,9 +14,10 @@ from .rounds import Round
 def test_reason_of_a_revocation_reaches_the_loss() -> None:
     keeping = Round(holds=2)
     keeping.wait().reply([False, False])
-    assert keeping.hand.request == Call("why", ("name 0",), ("owner:0",), 105.0)
+    whys = [Call("withdrawal_reason", (f"name {n}",), (f"owner:{n}",), 105.0) for n in range(2)]
+    assert keeping.hand.request == Together(tuple(whys))
 
-    keeping.hand.reply("stuck since noon").reply("")
+    keeping.hand.reply(["stuck since noon", ""])
 
     assert [hold.fate for hold in keeping.holds] == [["stuck since noon"], [BY_ANSWER]]
 

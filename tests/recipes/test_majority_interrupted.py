@@ -9,7 +9,7 @@ import pytest
 
 from interlock.errors import UsageError
 
-from .members import Majority, Thing, busy, take, told
+from .members import Majority, Thing, busy, given, settle, take, told
 
 INTERRUPTIONS: list[Callable[[], BaseException]] = [KeyboardInterrupt, asyncio.CancelledError]
 
@@ -23,11 +23,11 @@ def test_interruption_gives_back_what_was_taken_and_nothing_more(
     taken = take(case.hand, at)
 
     case.hand.fail(struck)
-    for _ in taken:
-        case.hand.reply()
+    if taken:
+        settle(case.hand)
 
     assert case.hand.error is struck
-    assert told(case.hand)[at + 1 :] == [f"give {thing.member}" for thing in reversed(taken)]
+    assert told(case.hand)[at + 1 :] == given(*(thing.member for thing in taken))
     assert case.held == []
 
 
@@ -59,8 +59,8 @@ def test_interruption_while_a_round_is_given_back_gives_back_the_rest(
     take(case.hand, 2)
     case.hand.fail(busy("c")).fail(busy("d"))
 
-    case.hand.fail(struck).reply()
+    case.hand.fail(struck)
 
-    assert told(case.hand)[4:] == ["give b", "give a"]
+    assert told(case.hand)[4:] == ["give b, give a"]
     assert case.hand.error is struck
     assert case.held == []

@@ -75,7 +75,7 @@ def test_renewal_keeps_the_weight(desk: PermitDesk) -> None:
     assert desk.available == 1
 
 
-# --- nobody overtakes -------------------------------------------------------------------------
+# --- no owner overtakes -----------------------------------------------------------------------
 
 
 def test_heavy_waiter_is_not_overtaken_by_light_ones(desk: PermitDesk) -> None:
@@ -232,7 +232,7 @@ def test_name_that_is_a_lock_is_no_semaphore() -> None:
 
     assert answer == (OTHER_KIND, "lock")
     assert ledger.set_permits(desk.records, "name", "semaphore", 4) == (OTHER_KIND, "lock")
-    assert (desk.holder, desk.queue, desk.records.facts) == ("a", [], {})
+    assert (desk.holder, desk.queue, desk.records.declarations) == ("a", [], {})
 
 
 def test_look_tells_what_is_free_and_who_waits(desk: PermitDesk) -> None:

@@ -79,7 +79,7 @@ def test_renewed_reader_and_renewed_writer_stay_what_they_are(desk: RwDesk) -> N
     assert desk.modes == {"w": "write"}
 
 
-# --- nobody overtakes -------------------------------------------------------------------------
+# --- no owner overtakes -----------------------------------------------------------------------
 
 
 def test_writer_that_waits_is_not_overtaken_by_readers(desk: RwDesk) -> None:
@@ -210,7 +210,7 @@ def test_name_that_is_read_is_no_lock_and_no_semaphore(desk: RwDesk) -> None:
     assert answer == (OTHER_KIND, "rwlock")
     assert ledger.set_permits(desk.records, "name", "semaphore", 4) == (OTHER_KIND, "rwlock")
     assert ledger.set_count(desk.records, "name", 3) == (OTHER_KIND, "rwlock")
-    assert (desk.holders, desk.queue, desk.records.facts) == (["a"], [], {})
+    assert (desk.holders, desk.queue, desk.records.declarations) == (["a"], [], {})
 
 
 def test_look_tells_who_reads_and_who_writes(desk: RwDesk) -> None:

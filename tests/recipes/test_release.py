@@ -33,7 +33,7 @@ def test_release_is_one_request_and_tells_whether_it_was_held(held: bool) -> Non
 
 
 def test_doubted_grant_is_given_back_by_withdrawing() -> None:
-    hand = Hand(release(Paper(), GRANT._replace(doubted=True), 105.0)).reply(True)
+    hand = Hand(release(Paper(), GRANT._replace(unanswered=True), 105.0)).reply(True)
 
     assert hand.story == ["withdraw"]
     assert hand.result is True
@@ -49,7 +49,7 @@ def test_lost_reply_to_a_release_is_made_good_by_withdrawing(failure: StoreError
 
 
 def test_lost_reply_to_the_withdrawal_of_a_doubted_grant_is_made_good() -> None:
-    hand = Hand(release(Paper(), GRANT._replace(doubted=True), 105.0)).fail(LOST).reply(False)
+    hand = Hand(release(Paper(), GRANT._replace(unanswered=True), 105.0)).fail(LOST).reply(False)
 
     assert hand.story == ["withdraw", "withdraw"]
     assert hand.result is True
@@ -79,7 +79,7 @@ def test_interrupted_release_that_cannot_be_confirmed_is_noted() -> None:
     hand = Hand(release(Paper(), GRANT, 105.0)).fail(struck).fail(DOWN)
 
     assert hand.error is struck
-    assert "could not confirm the release of 'name'" in struck.__notes__[0]
+    assert "did not confirm the release of lock 'name'" in struck.__notes__[0]
 
 
 def test_second_interruption_during_a_release_keeps_the_first() -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.memory.links import MemoryAsyncLink
-from interlock.backends.memory.store import World
+from interlock.backends.memory.aio import MemoryAsyncLink
+from interlock.backends.memory.transport.memory_store import MemoryStore
 from interlock.drive import arun, now
 from interlock.ledger import LedgerLocks
 from interlock.model import Grant
-from interlock.recipes.lock import Seeking, acquire, release
+from interlock.recipes.lock import Acquisition, acquire, release
 from interlock.steps import Call
 from interlock.tasks import Sent
 
@@ -28,9 +28,9 @@ class TurnLink(MemoryAsyncLink):
 
     reply: type[asyncio.Future[Any]] = Sent
 
-    def __init__(self, world: World) -> None:
-        super().__init__(world)
-        self.world = world
+    def __init__(self, store: MemoryStore) -> None:
+        super().__init__(store)
+        self.store = store
         #: What was sent and what was executed, in order.
         self.log: list[str] = []
 
@@ -42,7 +42,7 @@ class TurnLink(MemoryAsyncLink):
 
     def _execute(self, request: Call, reply: asyncio.Future[Any]) -> None:
         self.log.append(f"execute {request.operation.__name__}")
-        answer = self.world.apply(request)
+        answer = self.store.apply(request)
         self._after(BACK, lambda: None if reply.done() else reply.set_result(answer))
 
     def _after(self, turns: int, action: Callable[[], None]) -> None:
@@ -59,9 +59,9 @@ class HastyLink(TurnLink):
     reply = asyncio.Future
 
 
-def seek(owner: str) -> Seeking:
+def seek(owner: str) -> Acquisition:
     began = now()
-    return Seeking(STORE, "name", owner, 30.0, began, began + 30.0, now)
+    return Acquisition(STORE, "name", owner, 30.0, began, began + 30.0, now)
 
 
 async def cancelled_after(turns: int, work: Any, twice: bool) -> Any:
@@ -79,8 +79,8 @@ async def cancelled_after(turns: int, work: Any, twice: bool) -> Any:
         return None
 
 
-def holders(world: World) -> list[str]:
-    return [held.owner for held in world.records.held("name")]
+def holders(store: MemoryStore) -> list[str]:
+    return [held.owner for held in store.records.held("name")]
 
 
 async def quiet() -> None:
@@ -93,10 +93,10 @@ async def quiet() -> None:
 @pytest.mark.parametrize("turns", range(16))
 def test_cancelled_acquire_holds_exactly_if_it_returned_a_grant(turns: int, twice: bool) -> None:
     async def main() -> tuple[Any, list[str], int]:
-        link = TurnLink(World(now))
+        link = TurnLink(MemoryStore(now))
         grant = await cancelled_after(turns, arun(acquire(seek("me:1")), link), twice)
         await quiet()
-        return grant, holders(link.world), len(asyncio.all_tasks())
+        return grant, holders(link.store), len(asyncio.all_tasks())
 
     grant, held, tasks = asyncio.run(main())
 
@@ -108,9 +108,9 @@ def test_cancelled_acquire_holds_exactly_if_it_returned_a_grant(turns: int, twic
 @pytest.mark.parametrize("twice", [False, True])
 @pytest.mark.parametrize("turns", range(48))
 def test_waiter_cancelled_around_its_hand_over_leaves_nothing(turns: int, twice: bool) -> None:
-    async def main() -> tuple[Any, World]:
-        world = World(now)
-        mine, theirs = TurnLink(world), TurnLink(world)
+    async def main() -> tuple[Any, MemoryStore]:
+        store = MemoryStore(now)
+        mine, theirs = TurnLink(store), TurnLink(store)
         held = await arun(acquire(seek("you:1")), theirs)
 
         async def let_go() -> None:
@@ -122,18 +122,18 @@ def test_waiter_cancelled_around_its_hand_over_leaves_nothing(turns: int, twice:
         grant = await cancelled_after(turns, arun(acquire(seek("me:1")), mine), twice)
         await freeing
         await quiet()
-        return grant, world
+        return grant, store
 
-    grant, world = asyncio.run(main())
+    grant, store = asyncio.run(main())
 
-    assert holders(world) == ([] if grant is None else ["me:1"])
-    assert not world.records.queues
-    assert not world.records.listeners
+    assert holders(store) == ([] if grant is None else ["me:1"])
+    assert not store.records.queues
+    assert not store.records.listeners
 
 
 def log_of_a_cancelled_acquire(link: type[TurnLink], turns: int) -> list[str]:
     async def main() -> list[str]:
-        mine = link(World(now))
+        mine = link(MemoryStore(now))
         await cancelled_after(turns, arun(acquire(seek("me:1")), mine), twice=False)
         await quiet()
         return mine.log
@@ -176,16 +176,16 @@ def test_sent_call_cannot_be_cancelled_only_settled() -> None:
 
 
 def test_timeout_around_an_acquire_is_still_a_timeout() -> None:
-    async def main() -> World:
-        world = World(now)
-        link = TurnLink(world)
+    async def main() -> MemoryStore:
+        store = MemoryStore(now)
+        link = TurnLink(store)
         await arun(acquire(seek("you:1")), link)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.01):
                 await arun(acquire(seek("me:1")), link)
-        return world
+        return store
 
-    world = asyncio.run(main())
+    store = asyncio.run(main())
 
-    assert holders(world) == ["you:1"]
-    assert not world.records.queues
+    assert holders(store) == ["you:1"]
+    assert not store.records.queues

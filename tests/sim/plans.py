@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from interlock.testing.sim import READ, WRITE, Plan, permits
+from tests.support.sim import READ, WRITE, Plan, permits
 
 #: Works for a while, so that others come while it holds.
 STEADY = Plan()
@@ -11,7 +11,7 @@ BRISK = Plan(work=0.0)
 #: Gives up before the holder is done.
 HASTY = Plan(wait=0.5)
 #: Listens before its first question.
-CROWDED = Plan(work=0.0, crowded=True)
+CROWDED = Plan(work=0.0, was_busy=True)
 #: Holds for longer than its lease, which is kept; others have the patience for it.
 KEPT = Plan(work=3.5, wait=5.0, kept=True)
 PATIENT = Plan(wait=5.0)

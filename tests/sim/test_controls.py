@@ -11,16 +11,16 @@ import pytest
 
 from interlock import ledger
 from interlock.errors import AcquireTimeout, StoreError
-from interlock.ledger import BUSY, LedgerLocks, Shelf
+from interlock.ledger import BUSY, LedgerLocks, Records
 from interlock.model import Busy, Grant, validity
-from interlock.recipes import keep, lock
-from interlock.recipes.lock import Seeking, acquire, attempt, release, wake_by
+from interlock.recipes import holding, keeper_round, lock
+from interlock.recipes.lock import Acquisition, acquire, attempt, release, wake_by
+from interlock.spi import LockStore
 from interlock.steps import Steps, call, listen, park
-from interlock.stores import LockStore
-from interlock.testing.sim import (
+from tests.support.sim import (
     Fault,
     Scenario,
-    SimHold,
+    SimLease,
     SimRecords,
     Violation,
     Want,
@@ -65,7 +65,7 @@ def test_without_settling_the_withdrawal_overtakes_the_request() -> None:
 def test_without_withdrawal_an_interruption_leaves_a_ghost(
     fault: Fault, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_withdrawal(seeking: Seeking, because: BaseException) -> Steps[bool]:
+    def no_withdrawal(seeking: Acquisition, because: BaseException) -> Steps[bool]:
         return True
         yield
 
@@ -76,14 +76,16 @@ def test_without_withdrawal_an_interruption_leaves_a_ghost(
 
 
 def plain_release(store: LockStore, grant: Grant, until: float) -> Steps[bool]:
-    return (yield from release(store, grant._replace(doubted=False), until))
+    return (yield from release(store, grant._replace(unanswered=False), until))
 
 
-def test_without_withdrawing_a_doubted_grant_a_late_request_leaves_a_ghost() -> None:
-    broken = Scenario((BRISK, BRISK), kinds=only(Fault.ARRIVES_LATE), release=plain_release)
+def test_without_withdrawing_an_unanswered_grant_a_late_request_leaves_a_ghost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lock, "release", plain_release)
 
     with pytest.raises(Violation, match="after it was given back"):
-        explore(broken)
+        explore(Scenario((BRISK, BRISK), kinds=only(Fault.ARRIVES_LATE)))
 
 
 class Forgetful(LedgerLocks):
@@ -98,11 +100,11 @@ class Forgetful(LedgerLocks):
 
 
 def forgetful(operation: Any) -> Any:
-    def attempt(shelf: Shelf, name: str, kind: str, owner: str, *rest: Any) -> Any:
-        for held in shelf.held(name):
+    def attempt(records: Records, name: str, kind: str, owner: str, *rest: Any) -> Any:
+        for held in records.held(name):
             if held.owner == owner:
                 return BUSY, owner, held.left
-        return operation(shelf, name, kind, owner, *rest)
+        return operation(records, name, kind, owner, *rest)
 
     return attempt
 
@@ -118,12 +120,13 @@ def test_without_knowing_its_own_owner_again_a_lost_reply_blocks_the_asker() -> 
 # --- waiting ------------------------------------------------------------------------------
 
 
-def ask_then_listen(seeking: Seeking) -> Steps[Grant]:
+def ask_then_listen(seeking: Acquisition) -> Steps[Grant]:
     """The rule turned round: the question comes first, and the listening after it."""
     answer = yield from attempt(seeking, waits=True)
     if isinstance(answer, Grant):
         return answer
-    with (yield from listen(seeking.store.topics(seeking.name, seeking.owner, answer))) as wakes:
+    topics = seeking.store.topics(seeking.name, seeking.owner, answer)
+    with (yield from listen(topics, seeking.deadline)) as wakes:
         while not seeking.expired:
             yield from park(wakes, wake_by(answer, seeking))
             answer = yield from attempt(seeking, waits=True)
@@ -132,9 +135,11 @@ def ask_then_listen(seeking: Seeking) -> Steps[Grant]:
     raise AcquireTimeout(seeking.name, None, 0.0)
 
 
-def test_listening_after_asking_misses_a_wake() -> None:
+def test_listening_after_asking_misses_a_wake(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lock, "acquire", ask_then_listen)
+
     with pytest.raises(Violation, match="a wake was missed"):
-        explore(Scenario((BRISK, BRISK), faults=0, acquire=ask_then_listen))
+        explore(Scenario((BRISK, BRISK), faults=0))
 
 
 def test_without_a_poll_cap_a_waiter_depends_on_its_wake(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,26 +166,29 @@ def test_serving_the_last_one_first_is_out_of_order() -> None:
 # --- leases -------------------------------------------------------------------------------
 
 
-def count_from_the_reply(seeking: Seeking) -> Steps[Grant]:
+def count_from_the_reply(seeking: Acquisition) -> Steps[Grant]:
     grant = yield from acquire(seeking)
     now = seeking.clock()
     return grant._replace(asked=now, until=validity(now, seeking.lease))
 
 
-def test_a_lease_counted_from_the_reply_makes_two_believers() -> None:
+def test_a_lease_counted_from_the_reply_makes_two_believers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     plans = (STEADY._replace(work=3.0), STEADY)
     kinds = only(Fault.SLOW)
     explore(Scenario(plans, kinds=kinds))
+    monkeypatch.setattr(lock, "acquire", count_from_the_reply)
 
     with pytest.raises(Violation, match="both believe that they hold"):
-        explore(Scenario(plans, kinds=kinds, acquire=count_from_the_reply))
+        explore(Scenario(plans, kinds=kinds))
 
 
-class Marginless(SimHold):
+class Marginless(SimLease):
     """A hold that trusts its lease to the last moment of its own clock."""
 
-    def stand(self, asked: float) -> None:
-        super().stand(asked)
+    def _stand(self, asked: float, until: float) -> None:
+        super()._stand(asked, until)
         self.until = asked + self.lease
 
 
@@ -189,19 +197,19 @@ def test_without_a_margin_for_drift_a_fast_store_makes_two_believers() -> None:
     explore(Scenario(plans, faults=0, rate=1.01))
 
     with pytest.raises(Violation, match="both believe that they hold"):
-        explore(Scenario(plans, faults=0, rate=1.01, hold=Marginless))
+        explore(Scenario(plans, faults=0, rate=1.01, lease=Marginless))
 
 
 class AddingLocks(LedgerLocks):
     """A store whose renewal adds to the lease instead of setting it."""
 
     def renew(self, holds: Any, lease: float, until: float) -> Steps[list[bool]]:
-        def renew(shelf: Shelf, lease: float, *holds: tuple[str, str]) -> list[bool]:
+        def renew(records: Records, lease: float, *holds: tuple[str, str]) -> list[bool]:
             ((name, owner),) = holds
-            held = next((each for each in shelf.held(name) if each.owner == owner), None)
+            held = next((each for each in records.held(name) if each.owner == owner), None)
             if held is None:
                 return [False]
-            shelf.put(name, held.kind, owner, held.weight, held.left + lease)
+            records.put(name, held.kind, owner, held.weight, held.left + lease)
             return [True]
 
         answers: list[bool] = yield from call(renew, (), (lease, *holds), until)
@@ -216,7 +224,7 @@ def test_a_renewal_that_adds_promises_more_than_a_lease() -> None:
         explore(Scenario(plans, faults=0))
 
 
-class Adding(SimHold):
+class Adding(SimLease):
     """A hold that adds a renewal to what it had instead of setting it."""
 
     def renewed(self, asked: float) -> None:
@@ -229,33 +237,92 @@ def test_a_hold_that_adds_its_renewals_trusts_a_lease_that_is_over() -> None:
     plans = (KEPT, PATIENT._replace(wait=8.0))
 
     with pytest.raises(Violation, match=r"both believe|denied while its lease stood"):
-        explore(Scenario(plans, kinds=only(Fault.PAUSED_LONG), hold=Adding))
+        explore(Scenario(plans, kinds=only(Fault.PAUSED_LONG), lease=Adding))
 
 
 def test_silence_taken_for_a_yes_makes_two_believers(monkeypatch: pytest.MonkeyPatch) -> None:
-    settled = keep._settled  # pyright: ignore[reportPrivateUsage]
+    settled = keeper_round._settled  # pyright: ignore[reportPrivateUsage]
 
-    def hopeful(rota: Any, hold: Any, answer: bool | StoreError, *rest: Any) -> bool:
-        return settled(rota, hold, True if isinstance(answer, StoreError) else answer, *rest)
+    def hopeful(schedule: Any, hold: Any, answer: bool | StoreError, *rest: Any) -> bool:
+        return settled(schedule, hold, True if isinstance(answer, StoreError) else answer, *rest)
 
-    monkeypatch.setattr(keep, "_settled", hopeful)
+    monkeypatch.setattr(keeper_round, "_settled", hopeful)
     kinds = only(Fault.REFUSED, Fault.PAUSED)
 
     with pytest.raises(Violation, match="both believe that they hold"):
         explore(Scenario((KEPT, PATIENT), faults=2, kinds=kinds))
 
 
-class Unguarded(SimHold):
+class Unguarded(SimLease):
     """A hold that is reported lost only when its validity is over."""
 
-    def stand(self, asked: float) -> None:
-        super().stand(asked)
+    def _stand(self, asked: float, until: float) -> None:
+        super()._stand(asked, until)
         self.lost_at = self.until
 
 
 def test_without_a_guard_the_loss_is_reported_too_late() -> None:
     with pytest.raises(Violation, match="was reported too late"):
-        explore(Scenario((KEPT, PATIENT), faults=2, kinds=only(Fault.SLOW), hold=Unguarded))
+        explore(Scenario((KEPT, PATIENT), faults=2, kinds=only(Fault.SLOW), lease=Unguarded))
+
+
+# --- giving back --------------------------------------------------------------------------
+
+
+def test_a_lease_that_stays_on_the_schedule_while_it_is_released_is_called_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plans = (KEPT, PATIENT)
+    kinds = only(Fault.SLOW)
+    explore(Scenario(plans, kinds=kinds))
+    monkeypatch.setattr(holding, "_release_last", release_before_it_leaves_the_schedule)
+
+    with pytest.raises(Violation, match="gives the lock back, and is told that it lost it"):
+        explore(Scenario(plans, kinds=kinds))
+
+
+def release_before_it_leaves_the_schedule(
+    session: Any, lease: Any, store: Any, until: Any
+) -> Steps[tuple[bool, bool]]:
+    lease.leaves(store)
+    lease.forget()
+    limit = session.clock() + holding.RELEASE
+    released = yield from release(lease.store, lease.grant, limit)
+    return session.schedule.drop(lease), released
+
+
+def test_a_release_that_does_not_look_at_the_clock_hides_a_loss(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plans = (STEADY._replace(work=2.98),)  # behind the validity, before the end of the lease
+    explore(Scenario(plans, faults=0))
+    monkeypatch.setattr(holding, "_release_last", release_without_a_look_at_the_clock)
+
+    with pytest.raises(Violation, match="gave back a lease that was over, and was not told"):
+        explore(Scenario(plans, faults=0))
+
+
+def release_without_a_look_at_the_clock(
+    session: Any, lease: Any, store: Any, until: Any
+) -> Steps[tuple[bool, bool]]:
+    lease.leaves(store)
+    lease.forget()
+    kept = session.schedule.drop(lease)
+    limit = session.clock() + holding.RELEASE
+    released = yield from release(lease.store, lease.grant, limit)
+    return kept, released
+
+
+def test_a_release_that_is_not_handed_to_the_keeper_leaves_a_ghost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plans = (KEPT, KEPT)
+    kinds = only(Fault.REQUEST_LOST)
+    explore(Scenario(plans, faults=2, kinds=kinds))
+    monkeypatch.setattr(holding, "hand_to_keeper", lambda session, lease: session.drop(lease))
+
+    with pytest.raises(Violation, match="the store still knows it"):
+        explore(Scenario(plans, faults=2, kinds=kinds))
 
 
 # --- tokens -------------------------------------------------------------------------------

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlock.recipes.keep import BY_CLOCK
-from interlock.testing.sim import (
+from interlock.recipes.renewal import BY_CLOCK
+from tests.support.sim import (
     LOST_MESSAGES,
     READ,
     WRITE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlock.testing.sim import Fault, Scenario, SimRecords, Violation, explore, replay, wander
-from interlock.testing.sim.choices import Search
+from tests.support.sim import Fault, Scenario, SimRecords, Violation, explore, replay, wander
+from tests.support.sim.choices import Search
 
 from .plans import (
     BRISK,

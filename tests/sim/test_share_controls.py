@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from interlock import ledger
-from interlock.ledger import BUSY, WHOLE, Held, LedgerPermits, LedgerRw, Shelf, Waiter, shares
+from interlock.ledger import BUSY, WHOLE, Held, LedgerPermits, LedgerRw, Queued, Records, locks
 from interlock.model import PROVISIONAL
 from interlock.steps import Call, Steps
-from interlock.testing.sim import Fault, Plan, Scenario, SimHold, Violation, Want, explore
+from tests.support.sim import Fault, Plan, Scenario, SimRwLease, Violation, Want, explore
 
 from .plans import (
     BRISK_LIGHT,
@@ -49,10 +49,10 @@ def instead(steps: Steps[Any], operation: Any) -> Steps[Any]:
 # --- nobody overtakes -------------------------------------------------------------------------
 
 
-def overtaking(shelf: Shelf, name: str, kind: str, asker: Waiter) -> tuple[Any, ...] | None:
+def overtaking(records: Records, name: str, kind: str, asker: Queued) -> tuple[Any, ...] | None:
     """Whoever fits is let in, whoever waits."""
-    held = shares.hand_over(shelf, name, kind, asker.owner)
-    if shares.fits(held, asker.weight, shares.room_of(shelf, name, kind)):
+    held = locks.hand_over(records, name, kind, asker.owner)
+    if locks.fits(held, asker.weight, locks.room_of(records, name, kind)):
         return None
     return BUSY, held[0].owner, min(each.left for each in held)
 
@@ -64,28 +64,28 @@ OVERTAKEN = {"rwlock": (READER, WRITER, READER), "semaphore": (LIGHT, HEAVY, LIG
 def test_without_the_rule_that_nobody_overtakes_one_that_wants_all_is_overtaken(
     plans: tuple[Plan, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "_refused", overtaking)
+    monkeypatch.setattr(locks, "_refused", overtaking)
 
     with pytest.raises(Violation, match="which came first"):
         explore(Scenario(plans, faults=0))
 
 
-def skipping(shelf: Shelf, name: str, kind: str, asker: str | None = None) -> Sequence[Held]:
+def skipping(records: Records, name: str, kind: str, asker: str | None = None) -> Sequence[Held]:
     """Hand over to whoever fits, past those who do not."""
-    room, held = shares.room_of(shelf, name, kind), list(shelf.held(name))
-    queue: dict[str, int] = getattr(shelf, "queues").get(name, {})  # noqa: B009 - of the records
+    room, held = locks.room_of(records, name, kind), list(records.held(name))
+    queue: dict[str, int] = getattr(records, "queues").get(name, {})  # noqa: B009 - of the records
     for owner, weight in list(queue.items()):
         if owner == asker:
             break
-        if shares.fits(held, weight, room) and shelf.wake(name, owner):
-            shelf.dequeue(name, owner)
-            shelf.put(name, kind, owner, weight, PROVISIONAL)
+        if locks.fits(held, weight, room) and records.wake(name, owner):
+            records.dequeue(name, owner)
+            records.put(name, kind, owner, weight, PROVISIONAL)
             held.append(Held(kind, owner, weight, PROVISIONAL))
     return held
 
 
 def test_handing_over_past_a_heavy_waiter_is_out_of_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shares, "hand_over", skipping)
+    monkeypatch.setattr(locks, "hand_over", skipping)
 
     with pytest.raises(Violation, match="which came first"):
         explore(Scenario((LIGHT, LIGHT, HEAVY, LIGHT), faults=0))
@@ -103,7 +103,7 @@ def counting_heads(held: Iterable[Held], weight: int, room: int) -> bool:
 def test_without_counting_weights_too_many_hold(
     plans: tuple[Plan, Plan], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shares, "fits", counting_heads)
+    monkeypatch.setattr(locks, "fits", counting_heads)
 
     with pytest.raises(Violation, match="is on record, where there is room for"):
         explore(Scenario(plans, faults=0))
@@ -130,11 +130,11 @@ class Anonymous(LedgerPermits):
         return instead(super().attempt(*args, **options), self._anonymously)
 
     @staticmethod
-    def _anonymously(shelf: Shelf, name: str, kind: str, owner: str, *rest: Any) -> Any:
-        mine = shares.share_of(shelf.held(name), owner)
+    def _anonymously(records: Records, name: str, kind: str, owner: str, *rest: Any) -> Any:
+        mine = locks.share_of(records.held(name), owner)
         if mine is not None and mine.left > PROVISIONAL:
             owner = f"{owner} again"
-        return ledger.attempt(shelf, name, kind, owner, *rest)
+        return ledger.attempt(records, name, kind, owner, *rest)
 
 
 def test_without_knowing_its_own_owner_again_a_lost_reply_leaks_a_permit() -> None:
@@ -148,15 +148,17 @@ def test_without_knowing_its_own_owner_again_a_lost_reply_leaks_a_permit() -> No
 # --- letting in -------------------------------------------------------------------------------
 
 
-def one_at_a_time(shelf: Shelf, name: str, kind: str, asker: str | None = None) -> Sequence[Held]:
+def one_at_a_time(
+    records: Records, name: str, kind: str, asker: str | None = None
+) -> Sequence[Held]:
     """Hand over to the first waiter, and to no other that would fit beside it."""
-    head, held = shelf.head(name), list(shelf.held(name))
+    head, held = records.head(name), list(records.held(name))
     if head is None or head.owner == asker:
         return held
-    if shares.fits(held, head.weight, shares.room_of(shelf, name, kind)):
-        shelf.dequeue(name, head.owner)
-        if shelf.wake(name, head.owner):
-            shelf.put(name, kind, head.owner, head.weight, PROVISIONAL)
+    if locks.fits(held, head.weight, locks.room_of(records, name, kind)):
+        records.dequeue(name, head.owner)
+        if records.wake(name, head.owner):
+            records.put(name, kind, head.owner, head.weight, PROVISIONAL)
             held.append(Held(kind, head.owner, head.weight, PROVISIONAL))
     return held
 
@@ -164,7 +166,7 @@ def one_at_a_time(shelf: Shelf, name: str, kind: str, asker: str | None = None) 
 def test_readers_that_are_let_in_one_at_a_time_miss_their_wake(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shares, "hand_over", one_at_a_time)
+    monkeypatch.setattr(locks, "hand_over", one_at_a_time)
 
     with pytest.raises(Violation, match="a wake was missed"):
         explore(Scenario((WRITER, READER, READER), faults=0))
@@ -177,10 +179,10 @@ class Silent(LedgerRw):
         return instead(super().withdraw(*args, **options), self._silently)
 
     @staticmethod
-    def _silently(shelf: Shelf, name: str, kind: str, owner: str, reason: str) -> int:
-        shelf.bury(owner, reason)
-        shelf.dequeue(name, owner)
-        return ledger.release(shelf, name, kind, owner)
+    def _silently(records: Records, name: str, kind: str, owner: str, reason: str) -> int:
+        records.bury(owner, reason)
+        records.dequeue(name, owner)
+        return ledger.release(records, name, kind, owner)
 
 
 def test_without_handing_over_when_a_writer_gives_up_readers_miss_their_wake() -> None:
@@ -200,8 +202,8 @@ class Quiet(LedgerRw):
         return instead(super().downgrade(*args, **options), self._quietly)
 
     @staticmethod
-    def _quietly(shelf: Shelf, name: str, kind: str, owner: str, lease: float) -> int:
-        shelf.put(name, kind, owner, 1, lease)
+    def _quietly(records: Records, name: str, kind: str, owner: str, lease: float) -> int:
+        records.put(name, kind, owner, 1, lease)
         return ledger.RELEASED
 
 
@@ -219,10 +221,10 @@ class Literal(LedgerRw):
         return instead(super().attempt(*args, **options), self._literally)
 
     @staticmethod
-    def _literally(shelf: Shelf, name: str, kind: str, owner: str, *rest: Any) -> Any:
-        answer = ledger.attempt(shelf, name, kind, owner, *rest)
+    def _literally(records: Records, name: str, kind: str, owner: str, *rest: Any) -> Any:
+        answer = ledger.attempt(records, name, kind, owner, *rest)
         if answer[0] == ledger.GRANTED:
-            shelf.put(name, kind, owner, rest[2], rest[0])
+            records.put(name, kind, owner, rest[2], rest[0])
         return answer
 
 
@@ -236,11 +238,11 @@ def test_late_question_taken_literally_makes_a_reader_a_writer_again() -> None:
         explore(Scenario((literal, BRISK_READER), kinds=kinds))
 
 
-class Receding(SimHold):
-    """A hold that trusts the last answer, though a later question was answered before it."""
+class Receding(SimRwLease):
+    """A lease that trusts the last answer, though a later question was answered before it."""
 
     def renewed(self, asked: float) -> None:
-        self.stand(asked)
+        self._stand(asked, self.store.valid_until(asked, self.lease))
 
 
 def test_slow_answer_that_takes_back_what_the_keeper_renewed_is_a_false_loss() -> None:
@@ -249,4 +251,4 @@ def test_slow_answer_that_takes_back_what_the_keeper_renewed_is_a_false_loss() -
     explore(Scenario(plans, kinds=kinds))
 
     with pytest.raises(Violation, match="was reported too late"):
-        explore(Scenario(plans, kinds=kinds, hold=Receding))
+        explore(Scenario(plans, kinds=kinds, rw_lease=Receding))

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from interlock.testing.sim import (
+from tests.support.sim import (
     LOCK,
     READ,
     WRITE,
@@ -70,9 +70,9 @@ plans = st.builds(
     work=st.sampled_from([0.0, 1.0, 2.5]),
     times=st.integers(1, 3),
     kept=st.booleans(),
-    trial=st.booleans(),
+    try_once=st.booleans(),
     jitter=st.sampled_from([0.0, 0.5]),
-    crowded=st.booleans(),
+    was_busy=st.booleans(),
     want=st.just(LOCK),
     downgrades=st.just(False),
 )

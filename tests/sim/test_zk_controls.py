@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.zookeeper import folder, locks, permits_leases
-from interlock.backends.zookeeper.folder import Spot, Standing
+from interlock.backends.zookeeper import locks, queue_nodes, revocations
 from interlock.backends.zookeeper.locks import ZkLocks
-from interlock.backends.zookeeper.permits_base import Seen, ZkPermits
-from interlock.backends.zookeeper.rw import ZkRw
-from interlock.backends.zookeeper.wire import Exists, Sync
-from interlock.model import Busy
+from interlock.backends.zookeeper.namespace import Namespace, NodeSpec, QueuePlace
+from interlock.backends.zookeeper.rwlocks import ZkRwLocks
+from interlock.backends.zookeeper.semaphores import SeenLeases, ZkSemaphores
+from interlock.backends.zookeeper.transport.requests import Exists, Sync
+from interlock.model import Busy, validity
 from interlock.steps import Call, Steps, Together
-from interlock.testing.sim import Violation
+from tests.support.sim import Violation
 
 from .zk.explore import drawn, wander
 from .zk.scenario import LOCK, MUTEX, WRITE, Fault, Plan, Scenario, Want, permits
@@ -79,7 +79,8 @@ def as_if_ours(replies: list[Any]) -> list[Any]:
 def test_without_asking_whose_a_node_is_a_dying_one_is_adopted(
     want: Want, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "survivors", broken(folder.survivors, told=as_if_ours))
+    careless = broken(queue_nodes.adopt_or_delete, told=as_if_ours)
+    monkeypatch.setattr(queue_nodes, "adopt_or_delete", careless)
     plan = Plan(want, work=5.0, times=2)
 
     found((plan, plan), 2, {Fault.CUT}, "believe that they hold")
@@ -99,9 +100,8 @@ def unsynced(calls: tuple[Call, ...]) -> tuple[Call, ...]:
 def test_without_asking_the_leader_a_client_waits_for_itself(
     want: Want, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hasty = broken(folder.survivors, asked=unsynced)
-    monkeypatch.setattr(folder, "survivors", hasty)
-    monkeypatch.setattr(permits_leases, "survivors", hasty)
+    hasty = broken(queue_nodes.adopt_or_delete, asked=unsynced)
+    monkeypatch.setattr(queue_nodes, "adopt_or_delete", hasty)
     plans = (Plan(want, times=2), Plan(want))
 
     found(plans, 3, {Fault.CUT, Fault.LAGGED}, "waits")
@@ -110,7 +110,7 @@ def test_without_asking_the_leader_a_client_waits_for_itself(
 def test_without_asking_the_leader_whoever_leaves_leaves_a_node_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(locks, "leave", broken(folder.leave, asked=unsynced))
+    monkeypatch.setattr(locks, "leave", broken(queue_nodes.leave, asked=unsynced))
 
     found((Plan(wait=0.0, times=3), Plan()), 2, {Fault.CUT, Fault.LAGGED}, "left behind")
 
@@ -121,7 +121,7 @@ def test_without_asking_the_leader_whoever_leaves_leaves_a_node_behind(
 def test_refused_try_that_keeps_its_node_leaves_it_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def stays(store: ZkLocks, spot: Spot, *rest: Any) -> Steps[Busy]:
+    def stays(store: ZkLocks, spec: NodeSpec, *rest: Any) -> Steps[Busy]:
         return Busy(None, None)
         yield
 
@@ -135,21 +135,21 @@ def test_without_a_watch_a_wake_is_missed(monkeypatch: pytest.MonkeyPatch) -> No
         return True
         yield
 
-    monkeypatch.setattr(locks, "watch", deaf)
+    monkeypatch.setattr(queue_nodes, "watch", deaf)
 
-    found((Plan(), Plan(crowded=True)), 0, set(), "waits")
+    found((Plan(), Plan(was_busy=True)), 0, set(), "waits")
 
 
 def test_without_the_line_two_wait_for_each_others_leases(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    in_line = ZkPermits._in_line
+    in_line = ZkSemaphores._in_line
 
-    def anywhere(*args: Any) -> Steps[tuple[Standing, None]]:
-        standing, _ = yield from in_line(*args)
-        return standing, None
+    def anywhere(*args: Any) -> Steps[tuple[QueuePlace, None]]:
+        place, _ = yield from in_line(*args)
+        return place, None
 
-    monkeypatch.setattr(ZkPermits, "_in_line", anywhere)
+    monkeypatch.setattr(ZkSemaphores, "_in_line", anywhere)
 
     found((Plan(permits(2, 2)),) * 2, 0, set(), "waits for what nobody has")
 
@@ -162,10 +162,10 @@ def test_lease_counted_before_it_is_made_is_one_too_many(
 ) -> None:
     """A lease that was not there yet when its owner looked: the line alone does not help."""
 
-    def unseen(seen: Seen) -> bool:
-        return len(seen.leases) - len(seen.mine.together) <= seen.room
+    def unseen(seen: SeenLeases) -> bool:
+        return len(seen.leases) - len(seen.mine.share) <= seen.room
 
-    monkeypatch.setattr(Seen, "fits", property(unseen))
+    monkeypatch.setattr(SeenLeases, "fits", property(unseen))
 
     found((Plan(permits(2)),) * 4, 0, set(), "believe that they hold")
 
@@ -173,8 +173,8 @@ def test_lease_counted_before_it_is_made_is_one_too_many(
 def test_writer_that_stops_writing_before_it_reads_lets_another_in(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    reading_on = broken(ZkRw._read_on, asked=backwards, told=backwards)
-    monkeypatch.setattr(ZkRw, "_read_on", lambda *args: reading_on(*args))
+    reading_on = broken(ZkRwLocks._read_on, asked=backwards, told=backwards)
+    monkeypatch.setattr(ZkRwLocks, "_read_on", lambda *args: reading_on(*args))
 
     found((Plan(WRITE, downgrades=True), Plan(WRITE)), 0, set(), "believe that they hold")
 
@@ -182,7 +182,10 @@ def test_writer_that_stops_writing_before_it_reads_lets_another_in(
 def test_lease_trusted_for_longer_than_a_session_is_believed_too_long(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ZkLocks, "trusted", lambda store, lease: lease)
+    monkeypatch.setattr(Namespace, "effective_lease", lambda namespace, lease: lease)
+    monkeypatch.setattr(
+        Namespace, "valid_until", lambda namespace, asked, lease: validity(asked, lease)
+    )
     plan = Plan(work=20.0)
 
     found((plan, plan), 1, {Fault.CUT, Fault.FROZEN}, "believe that they hold")
@@ -191,7 +194,8 @@ def test_lease_trusted_for_longer_than_a_session_is_believed_too_long(
 def test_without_asking_the_leader_a_renewal_overlooks_a_revocation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(locks, "_looked_at", broken(locks._looked_at, asked=unsynced))
+    hasty = broken(revocations._looked_at, asked=unsynced)
+    monkeypatch.setattr(revocations, "_looked_at", hasty)
     plan = Plan(work=20.0)
 
     found((plan, plan), 2, {Fault.LAGGED, Fault.REVOKED}, "was robbed of")
@@ -201,7 +205,7 @@ def test_debt_forgotten_with_its_lease_leaves_a_node_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A node does not end with its lease, so whoever owes its withdrawal owes it for good."""
-    monkeypatch.setattr(ZkLocks, "mortal", True)
+    monkeypatch.setattr(ZkLocks, "leases_expire", True)
     plan = Plan(lease=1.0, times=2)
 
     found((plan, plan), 2, {Fault.CUT, Fault.CANCELLED}, "for ever")

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from interlock.testing.sim import Violation
+from tests.support.sim import Violation
 
 from .zk.explore import drawn, explore, wander
 from .zk.scenario import (
@@ -105,7 +105,7 @@ def plans(wants: tuple[Want, ...]) -> st.SearchStrategy[Plan]:
         times=st.integers(1, 3),
         lease=st.sampled_from([30.0, 2.0]),
         downgrades=st.booleans(),
-        crowded=st.booleans(),
+        was_busy=st.booleans(),
     )
 
 

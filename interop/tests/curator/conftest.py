@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.frames import ZkProxy
-from interlock.testing.zookeepers import ZooKeeperServer
-from tests.backends.redis.worlds import World
 from tests.backends.zookeeper.bare import bare
+from tests.support.frames import ZkProxy
+from tests.support.worlds import World
+from tests.support.zookeepers import ZooKeeperServer
 
 from ...harness.curators import curator
 from ...harness.foreign import Foreign

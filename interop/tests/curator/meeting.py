@@ -11,9 +11,9 @@ import pytest
 from kazoo.exceptions import NoNodeError
 
 from interlock.events import Event, Parked
-from interlock.testing.zookeepers import ZooKeeperServer
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.worlds import World
+from tests.support.zookeepers import ZooKeeperServer
 
 from ...harness.foreign import SOON
 from ...harness.matrix import meets

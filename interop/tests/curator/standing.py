@@ -6,7 +6,7 @@ from typing import Any
 
 from kazoo.exceptions import NoNodeError
 
-from interlock.backends.zookeeper.names import is_node, is_ours
+from interlock.backends.zookeeper.layout import is_node, is_ours
 
 
 def standing(peek: Any, path: str) -> list[str]:

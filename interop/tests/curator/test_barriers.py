@@ -12,9 +12,9 @@ from uuid import uuid4
 import pytest
 
 from interlock.steps import Steps
-from interlock.testing.zookeepers import ZooKeeperServer
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.worlds import World
+from tests.support.zookeepers import ZooKeeperServer
 
 from ...harness import participants as ours
 from ...harness.foreign import SOON
@@ -37,7 +37,7 @@ class Ours:
         self._world, self._client = world, world.connect(url)
 
     def start(self, steps: Steps[R]) -> Future[R]:
-        return self._world.start(lambda: self._client.run(steps))
+        return self._world.start(lambda: self._client._session.run(steps))
 
     def do(self, steps: Steps[R]) -> R:
         return self.start(steps).result(SOON)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from kazoo.exceptions import NoNodeError, NotEmptyError
 
-from interlock.testing.zookeepers import ZooKeeperServer
-from tests.backends.redis.watching import eventually
+from tests.support.eventually import eventually
+from tests.support.zookeepers import ZooKeeperServer
 
 from ...harness.curators import curator
 from ...harness.foreign import SOON, Foreign, ForeignError

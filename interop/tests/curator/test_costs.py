@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from interlock.testing.frames import ZkProxy
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.frames import ZkProxy
+from tests.support.worlds import World
 
 from ...harness.matrix import meets
 from ...harness.peers import Cast
@@ -82,7 +82,7 @@ def pythonist(world: World, zk_proxy: ZkProxy, path: str, peek: Any) -> Callable
         url = f"{zk_proxy.url()}?session_timeout=60"
         person = Pythonist(world, url, kind, path, **terms)
         warm(person)
-        eventually(lambda: peek.exists(f"/interlock:clients/{person.client.identity}"))
+        eventually(lambda: peek.exists(f"/interlock:clients/{person.client._session.identity}"))
         return person
 
     return make

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.zookeepers import ZooKeeperServer
-from tests.backends.redis.watching import eventually
+from tests.support.eventually import eventually
+from tests.support.zookeepers import ZooKeeperServer
 
 from ...harness.foreign import SOON, Foreign, ForeignError
 from ...harness.matrix import meets

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.frames import ZkProxy
-from interlock.testing.zookeepers import ZooKeeperServer
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
 from tests.backends.zookeeper.bare import bare
+from tests.support.eventually import eventually
+from tests.support.frames import ZkProxy
+from tests.support.worlds import World
+from tests.support.zookeepers import ZooKeeperServer
 
 from ...harness.curators import curator
 from ...harness.foreign import SOON, Foreign
@@ -135,7 +135,7 @@ def test_we_are_granted_in_our_time_only_on_a_session_that_lives(
     (mine,) = eventually(lambda: ours_standing(onlooker, path))
     third = waiting(people, path)
     await_an_early_end()
-    world.do(lambda: ours.client.inspect(path))
+    world.do(lambda: world.client_of(ours).inspect(path))
     proxy.refuse()
     proxy.cut()
     cut = time.monotonic()

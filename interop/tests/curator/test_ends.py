@@ -14,10 +14,10 @@ import pytest
 
 import interlock
 from interlock.events import Event, Parked
-from interlock.testing.frames import ZkProxy
-from interlock.testing.zookeepers import ZooKeeperServer
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.frames import ZkProxy
+from tests.support.worlds import World
+from tests.support.zookeepers import ZooKeeperServer
 
 from ...harness.contending import ours
 from ...harness.foreign import SOON, Foreign

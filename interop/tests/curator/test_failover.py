@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interlock.testing.ensembles import Ensemble
-from tests.backends.redis.watching import eventually
+from tests.support.ensembles import Ensemble
+from tests.support.eventually import eventually
 
 from ...harness.contending import (
     Contest,

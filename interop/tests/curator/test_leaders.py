@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.frames import ZkProxy
-from interlock.testing.zookeepers import ZooKeeperServer
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.frames import ZkProxy
+from tests.support.worlds import World
+from tests.support.zookeepers import ZooKeeperServer
 
 from ...harness.contending import ours
 from ...harness.foreign import SOON, Foreign
@@ -64,7 +64,9 @@ def test_each_side_leads_in_its_turn(
     start(last, path, "java again")
     everybody = [("java", True), ("python", False), ("java again", False)]
     assert seen_by(first, path) == everybody
-    assert world.do(lambda: client.run(participants(path))) == [name for name, _ in everybody]
+    assert world.do(lambda: client._session.run(participants(path))) == [
+        name for name, _ in everybody
+    ]
     assert not turn.done()
 
     first.ask("leader", "close", path)
@@ -148,5 +150,5 @@ def test_whoever_is_cut_off_for_too_long_never_leads_again(
     assert leading(java, path, BRIEF + SLACK)
     assert hold.lost
     zk_proxy.refuse(False)
-    assert world.do(lambda: client.run(participants(path))) == ["java"]
+    assert world.do(lambda: client._session.run(participants(path))) == ["java"]
     assert not leads(hold)

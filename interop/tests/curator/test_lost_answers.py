@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import interlock
-from interlock.testing.frames import ZkProxy
-from tests.backends.redis.watching import eventually
-from tests.backends.redis.worlds import World
+from tests.support.eventually import eventually
+from tests.support.frames import ZkProxy
+from tests.support.worlds import World
 
 from ...harness.foreign import SOON
 from ...harness.matrix import TO_THEM, meets

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from interlock import AcquireTimeout, NotHeld
-from tests.backends.redis.watching import eventually
+from tests.support.eventually import eventually
 
 from ...harness.foreign import SOON, ForeignError
 from ...harness.matrix import BOTH, TO_THEM, TO_US, meets

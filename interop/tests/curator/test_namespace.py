@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlock.testing.zookeepers import ZooKeeperServer
-from tests.backends.redis.worlds import World
+from tests.support.worlds import World
+from tests.support.zookeepers import ZooKeeperServer
 
 from ...harness.matrix import BOTH, TO_THEM, TO_US, meets
 from ...harness.peers import Actor, Cast

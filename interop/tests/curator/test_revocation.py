@@ -1,4 +1,4 @@
-"""Curator's Revoker and our ask_back(): each side can ask the other for what it holds."""
+"""Curator's Revoker and our request_release(): each side can ask the other for what it holds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.backends.redis.watching import eventually
+from tests.support.eventually import eventually
 
 from ...harness.foreign import SOON
 from ...harness.matrix import TO_THEM, TO_US, meets
@@ -49,13 +49,13 @@ def wishes(java: Javan) -> int:
 def test_java_asks_us_for_what_we_hold(kind: str, meeting: Meeting) -> None:
     ours, heard = meeting.ours(kind), queue.SimpleQueue[Any]()
     ours.take()
-    meeting.world.do(lambda: ours.hold.on_asked(heard.put))
+    meeting.world.do(lambda: ours.hold.on_release_requested(heard.put))
     node = own_node(meeting)
     assert meeting.peek.get(node)[0] == b""
     meeting.cast.jvm.ask(kind="peer", verb="revoke", path=node)
     assert heard.get(timeout=SOON) is ours.hold
     assert meeting.peek.get(node)[0] == REVOKE
-    assert ours.hold.asked
+    assert ours.hold.release_requested
     assert not ours.hold.lost
     waiting = meeting.java("write" if kind == "read" else kind)
     meeting.queue_up(waiting)
@@ -71,7 +71,7 @@ def test_we_ask_java_for_what_it_holds(kind: str, meeting: Meeting) -> None:
     node = own_node(meeting)
     meeting.queue_up(waiting)
     assert meeting.peek.get(node)[0] == b""
-    assert meeting.world.do(lambda: waiting.client.ask_back(meeting.path)) == 1
+    assert meeting.world.do(lambda: waiting.client.request_release(meeting.path)) == 1
     eventually(lambda: wishes(java) == 1)
     assert meeting.peek.get(node)[0] == REVOKE
     assert not waiting.turn.done()
@@ -84,14 +84,14 @@ def test_we_ask_java_for_what_it_holds(kind: str, meeting: Meeting) -> None:
 def test_other_words_of_java_ask_us_for_nothing(kind: str, meeting: Meeting) -> None:
     ours, heard = meeting.ours(kind), queue.SimpleQueue[Any]()
     ours.take()
-    meeting.world.do(lambda: ours.hold.on_asked(heard.put))
+    meeting.world.do(lambda: ours.hold.on_release_requested(heard.put))
     node = own_node(meeting)
     eventually(lambda: meeting.watchers(node.rpartition("/")[2]), SOON)
     for word in (b"127.0.0.1", REVOKE + b" ", b""):
         meeting.peek.set(node, word)
         # It has read the word: it watches again.
         eventually(lambda: meeting.watchers(node.rpartition("/")[2]), SOON)
-        assert not ours.hold.asked
+        assert not ours.hold.release_requested
     meeting.cast.jvm.ask(kind="peer", verb="revoke", path=node)
     assert heard.get(timeout=SOON) is ours.hold
     assert heard.empty()
@@ -103,7 +103,7 @@ def test_java_that_does_not_listen_keeps_what_it_has(meeting: Meeting) -> None:
     java, client = meeting.java("mutex"), meeting.world.connect(meeting.url)
     java.take()
     node = own_node(meeting)
-    assert meeting.world.do(lambda: client.ask_back(meeting.path)) == 1
+    assert meeting.world.do(lambda: client.request_release(meeting.path)) == 1
     assert meeting.peek.get(node)[0] == REVOKE
     assert java.actor.ask("mutex", "owned", meeting.path) is True
     assert meeting.world.do(lambda: client.lock(meeting.path).acquire(blocking=False)) is None

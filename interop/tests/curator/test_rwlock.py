@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from tests.backends.redis.watching import eventually
+from tests.support.eventually import eventually
 
 from ...harness.foreign import SOON
 from ...harness.matrix import BOTH, TO_THEM, TO_US, meets

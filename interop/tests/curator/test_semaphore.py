@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from interlock import AcquireTimeout
-from tests.backends.redis.watching import eventually
+from tests.support.eventually import eventually
 
 from ...harness.foreign import SOON
 from ...harness.matrix import BOTH, TO_THEM, TO_US, meets

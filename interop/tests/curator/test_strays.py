@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from interlock import StoreMisconfigured
-from interlock.backends.zookeeper import queue
-from tests.backends.redis.watching import eventually
+from interlock.backends.zookeeper import layout, ordering
+from tests.support.eventually import eventually
 
 from ...harness.foreign import SOON
 from ...harness.matrix import BOTH, TO_THEM, meets
-from .meeting import Meeting, newest
+from .meeting import Javan, Meeting, Pythonist, newest
 
 pytestmark = [meets("Curator", direction=BOTH), newest]
 
@@ -54,6 +54,30 @@ def test_where_java_waits_for_ever_we_say_why(stray: str, meeting: Meeting) -> N
     assert ours.tries()
 
 
+@pytest.mark.parametrize("part", ["0", "!x", "locks", "leases", "count", "leased", "latch"])
+@mutex
+def test_lock_of_java_below_ours_does_not_stop_us(part: str, meeting: Meeting) -> None:
+    """It is at its own path, which we share, and its directory is nobody in our queue."""
+    below = Javan(meeting.cast.actor(), "mutex", f"{meeting.path}/{part}")
+    below.take()
+    ours = Pythonist(meeting.world, meeting.url, "mutex", f"{meeting.path}/{part}")
+    assert not ours.tries()
+
+    assert meeting.ours("mutex").tries()
+
+    below.give()
+    assert ours.tries()
+
+
+@mutex
+@meets(direction=TO_THEM)
+def test_names_that_curator_cannot_have_do_not_stop_java(meeting: Meeting) -> None:
+    for name in ("/b", "./b", "\x01", "😀"):
+        Pythonist(meeting.world, meeting.url, "mutex", f"{meeting.path}/{name}").take()
+
+    assert meeting.java("mutex").tries()
+
+
 @mutex
 def test_numbers_past_the_end_are_sorted_as_java_sorts_them(meeting: Meeting) -> None:
     for number in ("0000000007", "-2147483648", "2147483647", "-2147483647"):
@@ -63,7 +87,7 @@ def test_numbers_past_the_end_are_sorted_as_java_sorts_them(meeting: Meeting) ->
     seen = [each.rpartition("/")[2] for each in eyes.ask("mutex", "participants", meeting.path)]
     assert seen == [f"{JAVAS}-lock-{number}" for number in WRAPPED]
     children = meeting.peek.get_children(meeting.path)
-    assert queue.ranked(children, queue.MUTEX) == seen
+    assert ordering.ranked(children, layout.MUTEX_CUTS) == seen
 
 
 @pytest.mark.parametrize("number", WRAPPED[:2])

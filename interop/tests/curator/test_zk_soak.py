@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.ensembles import Ensemble
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.ensembles import Ensemble
+from tests.support.zookeepers import ZooKeeperServer
 
 from ...harness.contending import Contest, Outcome, contend, left_inside, ours, written
 from ...harness.curators import curator

@@ -2,38 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import Literal, ParamSpec, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, Literal, ParamSpec, Self, TypeVar, overload
 
+from ..events import Observer
 from ..model import (
     LockInfo,
     Seconds,
-    Terms,
     checked_name,
     checked_terms,
-    checked_timeout,
+    checked_text,
     spelled,
 )
-from . import looking
-from .decorate import locked_async, locked_sync
+from ..session.session import AsyncSession, Session
+from ..spi import Backend
+from . import inspection
+from .copying import Single, remake
+from .decorator import locked_async, locked_sync, patience
+from .factories import Factories
 from .latch import AsyncLatch, Latch
 from .lock import AsyncLock, Lock
-from .maker import Maker
+from .multilock import AsyncMultiLock, MultiLock, aall_of, all_of
 from .rwlock import AsyncRwLock, RwLock
 from .semaphore import AsyncSemaphore, Semaphore
-from .several import AsyncSeveral, Several, aall_of, all_of
-from .worlds import AsyncSession, Session
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
+PATTERN = " such as 'orders:*'"
 
-class Client(Session, Maker[Lock, RwLock, Semaphore, Latch, Several]):
+
+class SingleClient(Single):
+    """A client is neither copied nor pickled."""
+
+    __slots__ = ()
+    _session: Any
+
+    def _why_not(self) -> str:
+        return (
+            "a client cannot be copied or pickled: its connections, its leases and its identity "
+            f"belong to this process; share it between threads or tasks, and {remake(self)}"
+        )
+
+    def __repr__(self) -> str:
+        session = self._session
+        held = len(session.schedule.holds())
+        return f"<{type(self).__name__} {session.backend.label} holding {held}>"
+
+
+class Client(Factories[Lock, RwLock, Semaphore, Latch, MultiLock], SingleClient):
     """A client for threads: make one for each process and store, and share it."""
 
+    __slots__ = ("__weakref__", "_session")
+    _session: Session
     _lock_class, _rwlock_class, _semaphore_class = Lock, RwLock, Semaphore
     _latch_class, _all_of = Latch, staticmethod(all_of)
 
+    def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
+        self._session = Session(backend, observer)
+
+    @overload
+    def locked(
+        self,
+        name: str | Callable[..., str],
+        *,
+        lease: Seconds | str = 30.0,
+        renew: bool = True,
+        max_hold: Seconds | str | None = None,
+        timeout: Seconds | str | None = None,
+        on_busy: Literal["raise"] = "raise",
+    ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+    @overload
+    def locked(
+        self,
+        name: str | Callable[..., str],
+        *,
+        lease: Seconds | str = 30.0,
+        renew: bool = True,
+        max_hold: Seconds | str | None = None,
+        timeout: Seconds | str | None = None,
+        on_busy: Literal["skip"],
+    ) -> Callable[[Callable[P, R]], Callable[P, R | None]]: ...
     def locked(
         self,
         name: str | Callable[..., str],
@@ -43,14 +92,16 @@ class Client(Session, Maker[Lock, RwLock, Semaphore, Latch, Several]):
         max_hold: Seconds | str | None = None,
         timeout: Seconds | str | None = None,
         on_busy: Literal["raise", "skip"] = "raise",
-    ) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    ) -> Callable[[Callable[P, R]], Callable[P, R | None]]:
         """Run the decorated function under a lock whose name is built from its arguments.
 
         `name` is a template such as `"orders:{order_id}"`, checked when decorating, or a
-        function of the arguments.  With `on_busy="skip"` a call that cannot get the lock in
-        time returns None.  Times may be spelled out: `timeout="5s"`.
+        function of the arguments.  With `on_busy="skip"` a call that finds the lock busy
+        returns None: it tries once, or waits for `timeout` first if there is one.  Times may
+        be spelled out: `timeout="5s"`.
         """
-        terms, wait = _spelled_terms(lease, renew, max_hold, timeout)
+        terms = checked_terms(spelled("lease", lease), renew, spelled("max_hold", max_hold))
+        wait = patience(spelled("timeout", timeout), on_busy)
         return locked_sync(self._lock_for(terms, wait), name, on_busy)
 
     def inspect(self, name: str) -> LockInfo | None:
@@ -58,7 +109,7 @@ class Client(Session, Maker[Lock, RwLock, Semaphore, Latch, Several]):
 
         Cost: at most three round trips, five on ZooKeeper.
         """
-        return self.run(looking.inspect(self.backend, checked_name(name)))
+        return self._session.run(inspection.inspect(self._session, checked_name(name)))
 
     def locks(self, pattern: str = "*") -> list[LockInfo]:
         """Everything that is in use and whose name matches, as in a shell: `orders:*`.
@@ -66,10 +117,12 @@ class Client(Session, Maker[Lock, RwLock, Semaphore, Latch, Several]):
         Cost: two round trips for each, three on ZooKeeper; and on Redis a walk over all keys
         of the database, on ZooKeeper over all nodes below the chroot.
         """
-        return self.run(looking.locks(self.backend, pattern))
+        return self._session.run(
+            inspection.locks(self._session, checked_text("pattern", pattern, PATTERN))
+        )
 
     def revoke(self, name: str, reason: str = "") -> LockInfo | None:
-        """End every lease of a name, whoever has it; answers what was ended, None if nothing.
+        """End every lease of a name, of every client; answers what was ended, None if nothing.
 
         The holders learn of it, and of the reason, when they next renew; until then they may
         go on, so what they write must be fenced.  A latch is opened.  Permits that other
@@ -77,19 +130,28 @@ class Client(Session, Maker[Lock, RwLock, Semaphore, Latch, Several]):
         Cost: what `inspect` costs, and one round trip for each holder; two of a semaphore,
         three on ZooKeeper.
         """
-        return self.run(looking.revoke(self, checked_name(name), reason))
+        return self._session.run(
+            inspection.revoke(self._session, checked_name(name), checked_text("reason", reason))
+        )
 
-    def ask_back(self, name: str) -> int:
-        """Ask everybody who holds a lock or a read/write lock to give it back; answers how many
-        were asked.
+    def request_release(self, name: str) -> int:
+        """Ask the holders of a lock or a read/write lock to give it back; answers how many
+        holders were asked.
 
-        Nobody is made to: the holders hear of it by `hold.asked` and `hold.on_asked`, Java's by
-        the listener of their `makeRevocable`.  Only ZooKeeper can ask.
+        No holder is made to: our holders hear of it by `hold.release_requested` and
+        `hold.on_release_requested`, Java's by the listener of their `makeRevocable`.
+        Only ZooKeeper can ask.
         Cost: two round trips.
         """
-        return self.run(looking.ask_back(self.backend, checked_name(name)))
+        return self._session.run(
+            inspection.request_release(self._session.backend, checked_name(name))
+        )
 
-    def __enter__(self) -> Client:
+    def close(self) -> None:
+        """Release what is still held, and close every connection."""
+        self._session.close()
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exit: object) -> None:
@@ -97,13 +159,40 @@ class Client(Session, Maker[Lock, RwLock, Semaphore, Latch, Several]):
 
 
 class AsyncClient(
-    AsyncSession, Maker[AsyncLock, AsyncRwLock, AsyncSemaphore, AsyncLatch, AsyncSeveral]
+    Factories[AsyncLock, AsyncRwLock, AsyncSemaphore, AsyncLatch, AsyncMultiLock], SingleClient
 ):
     """A client for tasks: make one for each event loop and store, and share it."""
 
+    __slots__ = ("__weakref__", "_session")
+    _session: AsyncSession
     _lock_class, _rwlock_class, _semaphore_class = AsyncLock, AsyncRwLock, AsyncSemaphore
     _latch_class, _all_of = AsyncLatch, staticmethod(aall_of)
 
+    def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
+        self._session = AsyncSession(backend, observer)
+
+    @overload
+    def locked(
+        self,
+        name: str | Callable[..., str],
+        *,
+        lease: Seconds | str = 30.0,
+        renew: bool = True,
+        max_hold: Seconds | str | None = None,
+        timeout: Seconds | str | None = None,
+        on_busy: Literal["raise"] = "raise",
+    ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Coroutine[Any, Any, R]]]: ...
+    @overload
+    def locked(
+        self,
+        name: str | Callable[..., str],
+        *,
+        lease: Seconds | str = 30.0,
+        renew: bool = True,
+        max_hold: Seconds | str | None = None,
+        timeout: Seconds | str | None = None,
+        on_busy: Literal["skip"],
+    ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Coroutine[Any, Any, R | None]]]: ...
     def locked(
         self,
         name: str | Callable[..., str],
@@ -113,14 +202,16 @@ class AsyncClient(
         max_hold: Seconds | str | None = None,
         timeout: Seconds | str | None = None,
         on_busy: Literal["raise", "skip"] = "raise",
-    ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]:
+    ) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Coroutine[Any, Any, R | None]]]:
         """Run the decorated function under a lock whose name is built from its arguments.
 
         `name` is a template such as `"orders:{order_id}"`, checked when decorating, or a
-        function of the arguments.  With `on_busy="skip"` a call that cannot get the lock in
-        time returns None.  Times may be spelled out: `timeout="5s"`.
+        function of the arguments.  With `on_busy="skip"` a call that finds the lock busy
+        returns None: it tries once, or waits for `timeout` first if there is one.  Times may
+        be spelled out: `timeout="5s"`.
         """
-        terms, wait = _spelled_terms(lease, renew, max_hold, timeout)
+        terms = checked_terms(spelled("lease", lease), renew, spelled("max_hold", max_hold))
+        wait = patience(spelled("timeout", timeout), on_busy)
         return locked_async(self._lock_for(terms, wait), name, on_busy)
 
     async def inspect(self, name: str) -> LockInfo | None:
@@ -128,7 +219,7 @@ class AsyncClient(
 
         Cost: at most three round trips, five on ZooKeeper.
         """
-        return await self.run(looking.inspect(self.backend, checked_name(name)))
+        return await self._session.run(inspection.inspect(self._session, checked_name(name)))
 
     async def locks(self, pattern: str = "*") -> list[LockInfo]:
         """Everything that is in use and whose name matches, as in a shell: `orders:*`.
@@ -136,10 +227,12 @@ class AsyncClient(
         Cost: two round trips for each, three on ZooKeeper; and on Redis a walk over all keys
         of the database, on ZooKeeper over all nodes below the chroot.
         """
-        return await self.run(looking.locks(self.backend, pattern))
+        return await self._session.run(
+            inspection.locks(self._session, checked_text("pattern", pattern, PATTERN))
+        )
 
     async def revoke(self, name: str, reason: str = "") -> LockInfo | None:
-        """End every lease of a name, whoever has it; answers what was ended, None if nothing.
+        """End every lease of a name, of every client; answers what was ended, None if nothing.
 
         The holders learn of it, and of the reason, when they next renew; until then they may
         go on, so what they write must be fenced.  A latch is opened.  Permits that other
@@ -147,32 +240,30 @@ class AsyncClient(
         Cost: what `inspect` costs, and one round trip for each holder; two of a semaphore,
         three on ZooKeeper.
         """
-        return await self.run(looking.revoke(self, checked_name(name), reason))
+        return await self._session.run(
+            inspection.revoke(self._session, checked_name(name), checked_text("reason", reason))
+        )
 
-    async def ask_back(self, name: str) -> int:
-        """Ask everybody who holds a lock or a read/write lock to give it back; answers how many
-        were asked.
+    async def request_release(self, name: str) -> int:
+        """Ask the holders of a lock or a read/write lock to give it back; answers how many
+        holders were asked.
 
-        Nobody is made to: the holders hear of it by `hold.asked` and `hold.on_asked`, Java's by
-        the listener of their `makeRevocable`.  Only ZooKeeper can ask.
+        No holder is made to: our holders hear of it by `hold.release_requested` and
+        `hold.on_release_requested`, Java's by the listener of their `makeRevocable`.
+        Only ZooKeeper can ask.
         Cost: two round trips.
         """
-        return await self.run(looking.ask_back(self.backend, checked_name(name)))
+        return await self._session.run(
+            inspection.request_release(self._session.backend, checked_name(name))
+        )
 
-    async def __aenter__(self) -> AsyncClient:
+    async def close(self) -> None:
+        """Release what is still held, and close every connection."""
+        await self._session.close()
+
+    async def __aenter__(self) -> Self:
+        self._session.here()
         return self
 
     async def __aexit__(self, *exit: object) -> None:
         await self.close()
-
-
-def _spelled_terms(
-    lease: Seconds | str,
-    renew: bool,
-    max_hold: Seconds | str | None,
-    timeout: Seconds | str | None,
-) -> tuple[Terms, Seconds | None]:
-    terms = checked_terms(spelled("lease", lease), renew, spelled("max_hold", max_hold))
-    wait = spelled("timeout", timeout)
-    checked_timeout(wait)
-    return terms, wait

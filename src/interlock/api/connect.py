@@ -1,127 +1,152 @@
-"""From a URL to a client.  Backends are imported when they are asked for, not before."""
+"""From a URL, or a backend, to a client.  See `registry` for what a URL can mean."""
 
 from __future__ import annotations
 
-import logging
 import os
-import re
-from collections.abc import Set
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Never, Protocol
 
-from ..drive import now
-from ..errors import Unsupported
+from ..errors import Unsupported, UsageError
 from ..events import Observer
-from ..stores import Backend
+from ..model import Seconds, checked_callback
+from ..passwords import Password
+from ..spi import Backend
 from .client import AsyncClient, Client
+from .registry import BUILT_IN, allow, borrowed_redis, is_backend, open_url
 
-log = logging.getLogger("interlock.connect")
+#: What a word that is only the name of a store should have been.
+_EXAMPLES = {
+    **{scheme: f"{scheme}://localhost" for scheme in BUILT_IN},
+    "unix": "unix:///run/redis/redis.sock",
+    "zookeeper": "zk://localhost",
+    "memory": "memory://",
+    "sqlite": "sqlite:///var/lib/app/locks.db",
+}
 
-_REDIS = ("redis", "rediss", "valkey", "valkeys", "unix")
-_ZOOKEEPER = ("zk", "zks")
+
+class RedisClient(Protocol):
+    """A client of redis-py, for threads or for asyncio, whose connections are shared."""
+
+    connection_pool: Any
 
 
-def connect(url: Any = None, *, observer: Observer | None = None, **options: Any) -> Client:
-    """Make a client for threads.
+def connect(
+    url: str | Backend | RedisClient | None = None,
+    *,
+    observer: Observer | None = None,
+    username: str | None = None,
+    password: Password | None = None,
+    insecure_tls: bool = False,
+    session_timeout: Seconds | None = None,
+    auth: Sequence[tuple[str, str]] | None = None,
+    sasl: Mapping[str, Any] | None = None,
+    acl: Literal["open", "creator"] | Sequence[Any] | None = None,
+    **options: Never,
+) -> Client:
+    """Make a client for threads.  Nothing is opened before it is needed.
 
-    `url` is a URL, a redis-py client, or None for `INTERLOCK_URL` and, failing that, the
-    embedded SQLite default.  Nothing is opened before it is needed.
+    `url` is a URL, a backend, a redis-py client, or None for `INTERLOCK_URL` and, failing that, a
+    SQLite file that all processes of this user share.  `observer` is told what happens to each
+    acquisition: see `interlock.events`.  What else is said counts more than the URL:
+
+    username, password   Redis, ZooKeeper: who connects; a password may be a function that is
+                         called at each connection
+    insecure_tls         Redis, ZooKeeper: True does not verify certificates
+    session_timeout      ZooKeeper: seconds that the servers keep a silent session
+    auth                 ZooKeeper: credentials of other schemes, (scheme, credential) each
+    sasl                 ZooKeeper: kazoo's `sasl_options`, with their `mechanism`
+    acl                  ZooKeeper: "open", "creator" or a list of kazoo's ACLs
+
+    Other options are those of a plugin, and known at run time alone; make the backend by the
+    plugin's own function, and pass it as `url`, to have them checked as well.
     """
-    return Client(find_backend(url, options), observer)
+    said = _said(locals())
+    return Client(find_backend(url, {**said, **options}), checked_observer(observer))
 
 
-def aconnect(url: Any = None, *, observer: Observer | None = None, **options: Any) -> AsyncClient:
-    """Make a client for tasks.
+def aconnect(
+    url: str | Backend | RedisClient | None = None,
+    *,
+    observer: Observer | None = None,
+    username: str | None = None,
+    password: Password | None = None,
+    insecure_tls: bool = False,
+    session_timeout: Seconds | None = None,
+    auth: Sequence[tuple[str, str]] | None = None,
+    sasl: Mapping[str, Any] | None = None,
+    acl: Literal["open", "creator"] | Sequence[Any] | None = None,
+    **options: Never,
+) -> AsyncClient:
+    """Make a client for tasks.  Nothing is opened before it is needed.
 
-    `url` is a URL, a redis-py client, or None for `INTERLOCK_URL` and, failing that, the
-    embedded SQLite default.  Nothing is opened before it is needed.
+    `url` is a URL, a backend, a redis-py client, or None for `INTERLOCK_URL` and, failing that, a
+    SQLite file that all processes of this user share.  `observer` is told what happens to each
+    acquisition: see `interlock.events`.  What else is said counts more than the URL:
+
+    username, password   Redis, ZooKeeper: who connects; a password may be a function that is
+                         called at each connection
+    insecure_tls         Redis, ZooKeeper: True does not verify certificates
+    session_timeout      ZooKeeper: seconds that the servers keep a silent session
+    auth                 ZooKeeper: credentials of other schemes, (scheme, credential) each
+    sasl                 ZooKeeper: kazoo's `sasl_options`, with their `mechanism`
+    acl                  ZooKeeper: "open", "creator" or a list of kazoo's ACLs
+
+    Other options are those of a plugin, and known at run time alone; make the backend by the
+    plugin's own function, and pass it as `url`, to have them checked as well.
     """
-    return AsyncClient(find_backend(url, options), observer)
+    said = _said(locals())
+    return AsyncClient(find_backend(url, {**said, **options}), checked_observer(observer))
 
 
-def find_backend(url: Any, options: dict[str, Any]) -> Backend:
-    """Choose the backend for a URL; anything else must be a redis-py client."""
+def _said(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the arguments of `connect` that are options, and were given."""
+    words = arguments.keys() - {"url", "observer", "options"}
+    given = {word: arguments[word] for word in sorted(words)}
+    return {word: v for word, v in given.items() if v is not None and v is not False}
+
+
+def checked_observer(observer: Observer | None) -> Observer | None:
+    """Refuse an observer that could not be told anything."""
+    if observer is not None:
+        checked_callback("observer", observer)
+    return observer
+
+
+def find_backend(url: Any, options: Mapping[str, Any]) -> Backend:
+    """Choose the backend for what a user calls a URL."""
     if url is None:
-        url = os.environ.get("INTERLOCK_URL") or "sqlite:"
+        return _unnamed_backend(options)
+    if is_backend(url):
+        allow(options, ())
+        backend: Backend = url
+        return backend
     if not isinstance(url, str):
-        return _borrowed_redis(url, options)
-    scheme = url.partition(":")[0].lower()
-    if scheme in _REDIS:
-        return _redis(url, options)
-    if scheme in _ZOOKEEPER:
-        return _zookeeper(url, options)
-    if scheme == "memory":
-        return _memory(url, options)
-    if scheme == "sqlite":
-        return _sqlite(url, options)
-    # What does not look like a scheme is not repeated: it might be a password.
-    what = f"{scheme}://" if re.fullmatch(r"[a-z][a-z0-9+]*", scheme) and ":" in url else "that"
-    raise Unsupported(
-        f"{what} is not a store that Interlock knows; use redis://, rediss://, unix://, "
-        "valkey://, zk://, zks://, memory:// or, for a file, sqlite:///path"
-    )
+        return borrowed_redis(url, options)
+    scheme, _, rest = url.partition(":")
+    scheme = scheme.lower()
+    if not rest.startswith("//") and not (scheme == "sqlite" and ":" in url):
+        raise UsageError(f"url must be a URL, such as {_suggested(url)}")
+    return open_url(scheme, url, options)
 
 
-def _redis(url: str, options: dict[str, Any]) -> Backend:
-    redis = _import_redis()
-    settings = redis.read_url(url)
-    _allow(options, {"username", "password", "insecure_tls"})
-    _warn(options, settings.label)
-    backend: Backend = redis.RedisBackend(redis.SettingsDoor(replace(settings, **options)))
-    return backend
+def _suggested(text: str) -> str:
+    """What was probably meant by what is no URL.  It is not repeated: it might be a password."""
+    word = text.strip().rstrip(":/").lower()
+    if word in _EXAMPLES:
+        return _EXAMPLES[word]
+    if text.startswith(("/", ".", "~")):
+        return "sqlite:///var/lib/app/locks.db for a file, with its absolute path"
+    return "redis://localhost, zk://localhost, sqlite:///var/lib/app/locks.db or memory://"
 
 
-def _borrowed_redis(client: Any, options: dict[str, Any]) -> Backend:
-    if not hasattr(client, "connection_pool"):
-        kind = type(client).__name__
-        raise TypeError(f"url must be a str or a redis-py client, not {kind}")
-    _allow(options, set())
-    redis = _import_redis()
-    backend: Backend = redis.RedisBackend(redis.BorrowedDoor(client))
-    return backend
-
-
-def _import_redis() -> Any:
+def _unnamed_backend(options: Mapping[str, Any]) -> Backend:
+    """What the environment names, or the default."""
+    url = os.environ.get("INTERLOCK_URL")
+    if not url:
+        return open_url("sqlite", "sqlite:", options)
     try:
-        from ..backends import redis
-    except ImportError as missing:
-        raise Unsupported(
-            "Redis needs redis-py and hiredis: pip install 'interlock[redis]'"
-        ) from missing
-    return redis
-
-
-def _zookeeper(url: str, options: dict[str, Any]) -> Backend:
-    try:
-        from ..backends import zookeeper
-    except ImportError as missing:
-        raise Unsupported("ZooKeeper needs kazoo: pip install 'interlock[zookeeper]'") from missing
-    settings = zookeeper.read_url(url)
-    _allow(options, zookeeper.OPTIONS)
-    backend: Backend = zookeeper.ZkBackend(zookeeper.with_options(settings, options))
-    _warn(options, backend.label)
-    return backend
-
-
-def _memory(url: str, options: dict[str, Any]) -> Backend:
-    from ..backends.memory import MemoryBackend
-
-    _allow(options, set())
-    return MemoryBackend(url.partition("://")[2], now)
-
-
-def _sqlite(url: str, options: dict[str, Any]) -> Backend:
-    from ..backends.sqlite import SqliteBackend, path_of
-
-    _allow(options, set())
-    return SqliteBackend(path_of(url))
-
-
-def _warn(options: dict[str, Any], label: str) -> None:
-    if options.get("insecure_tls"):
-        log.warning("certificates of %s are not verified (insecure_tls)", label)
-
-
-def _allow(options: dict[str, Any], known: Set[str]) -> None:
-    for word in options.keys() - known:
-        raise TypeError(f"connect() does not take {word!r} for this store")
+        return find_backend(url, options)
+    except (UsageError, Unsupported) as wrong:
+        # The program names no URL, so say where the wrong one is.
+        kind = UsageError if isinstance(wrong, UsageError) else Unsupported
+        raise kind(f"INTERLOCK_URL in the environment: {wrong}") from wrong

@@ -1,128 +1,124 @@
-"""A hold: what the user has while holding.  All state of an acquisition lives here."""
+"""A hold: what the user has in hand while holding.
+
+It is a small object in front of a lease (`recipes.lease`), where all state lives.  A lock that is
+taken again by the thread or task that holds it answers with the same hold.
+"""
 
 from __future__ import annotations
 
+import weakref
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self, cast
 
-from ..errors import LockLost, NotHeld, StoreError
+from ..model import checked_callback, permit_id
+from ..recipes import holding
+from ..recipes.lease import Callback, Lease
+from ..recipes.rw_lease import RwLease, downgrade
+from ..session.session import AsyncSession, Session
 from ..steps import Steps, nothing
-from ..stores import LockStore
-from .body import Body
-from .standing import FORKED, Standing
-
-if TYPE_CHECKING:
-    from .worlds import AsyncSession, Session
-
-RELEASED = "any longer: this hold was released before"
+from .copying import Single, one_acquisition
 
 
-class BaseHold(Standing):
-    """What both worlds share: how a hold is used, and given back."""
+class BaseHold(Single):
+    """What both worlds share."""
 
-    __slots__ = ()
+    __slots__ = ("__weakref__", "_lease")
+
+    def __init__(self, lease: Lease) -> None:
+        self._lease = lease
+        lease.hold = weakref.ref(self)
+
+    @classmethod
+    def _of(cls, lease: Lease) -> Self:
+        """The hold of a lease: the one that the user has in hand, if there is one."""
+        hold: Self | None = None if lease.hold is None else lease.hold()
+        return cls(lease) if hold is None else hold
+
+    @property
+    def name(self) -> str:
+        """What the user calls the lock."""
+        return self._lease.name
+
+    @property
+    def owner(self) -> str:
+        """The identity of this acquisition; unique, never used again."""
+        return self._lease.owner
+
+    @property
+    def token(self) -> int:
+        """The fencing token of this grant: it only grows, from one grant of a name to the next."""
+        return self._lease.token
+
+    @property
+    def lost(self) -> bool:
+        """Whether the lease is over.  Computed from the clock at every read."""
+        return self._lease.loss is not None
+
+    @property
+    def expires_in(self) -> float:
+        """Seconds for which the lease may still be trusted without another renewal."""
+        return self._lease.expires_in
+
+    @property
+    def suspended(self) -> bool:
+        """Whether the store does not answer, so that it is not known whether the lease stands."""
+        return self._lease.suspended
+
+    @property
+    def release_requested(self) -> bool:
+        """Whether another client has asked for the lock: see `Client.request_release`."""
+        return self._lease.release_requested
 
     def ensure(self) -> None:
         """Raise LockLost unless the lease stands at this very moment.  No round trip.
 
         Raises NotHeld when the hold was released.
         """
-        if self.depth == 0 and self._cause is None:
-            raise NotHeld(self.name, self.owner, RELEASED)
-        if (cause := self.loss) is not None:
-            raise self.lost_error(cause)
+        self._lease.ensure()
 
-    def unconfirmed(self, failure: StoreError) -> StoreError:
-        """What to say when nobody knows whether the store has heard of the release."""
-        return type(failure)(
-            f"the release of lock {self.name!r} was not confirmed ({failure}); it is tried again "
-            f"in the background, and the lease ends by itself within {self.lease:.3g} s",
-            failure.store,
-        )
+    def on_lost(self, callback: Callback) -> None:
+        """Call `callback(hold)` once if the lock is lost; at once if it already is.
 
-    def reenter(self, store: LockStore) -> None:
-        """Hold once more, in the same thread or task.  No round trip."""
-        self.ensure()
-        self.depth += 1
+        It is called in the keeper's thread or task, or in the one that finds the loss, and must
+        be quick.
+        """
+        checked_callback("on_lost", callback)
+        self._lease.on_lost(callback)
 
-    #: Whether the store must be told that we only read from now on.
-    turns = False
+    def on_release_requested(self, callback: Callback) -> None:
+        """Call `callback(hold)` once if another client asks for the lock; at once if it has.
 
-    def leaves(self, store: LockStore | None = None) -> bool:
-        """Count one release; True when it is the last."""
-        if self._generation != self._client.generation:
-            raise NotHeld(self.name, self.owner, f"here: {FORKED}")
-        if self.depth == 0:
-            raise NotHeld(self.name, self.owner, RELEASED)
-        self.depth -= 1
-        return self.depth == 0
+        Only ZooKeeper knows how to ask; there Java can ask as well, and be asked.
+        """
+        checked_callback("on_release_requested", callback)
+        session: Any = self._lease.host
+        session.here()  # the keeper of tasks is woken on its own loop
+        if not self._lease.on_release_requested(callback):
+            session.on_connection(False)  # so that the keeper begins to listen now
 
-    def forget(self) -> None:
-        """Strike this hold out of its thread's or task's book."""
-        top = self._book.get(self.key)
-        if top is self:
-            if self.outer is None:
-                del self._book[self.key]
-            else:
-                self._book[self.key] = self.outer
-            return
-        while top is not None and top.outer is not self:
-            top = top.outer
-        if top is not None:
-            top.outer = self.outer
+    def _enter_block(self) -> None:
+        session: Any = self._lease.host
+        self._lease.blocks += 1
+        if session.cancels:
+            session.enter_scope(self._lease)
 
-    def read_on(self) -> None:
-        """Count as a reader from now on."""
-        raise NotImplementedError
-
-    def downgraded(self, until: float) -> Steps[bool]:
-        """Tell the store that we only read from now on."""
-        raise NotImplementedError
-
-    def confirm_reading(self) -> None:
-        """The store knows that we only read."""
-        raise NotImplementedError
-
-    def undowngraded(self, failure: StoreError) -> StoreError:
-        """What to say when nobody knows whether the store lets others read."""
-        return type(failure)(
-            f"that {self.name!r} is only read from now on was not confirmed ({failure}); others "
-            "may be kept out until downgrade() is called again, or the lock is released",
-            failure.store,
-        )
-
-    def enter_block(self) -> None:
-        """A block begins that relies on this hold."""
-
-    def leave_block(self, error: BaseException | None) -> LockLost | None:
-        """A block ends, perhaps by `error`; LockLost if that was our way to say so."""
-        return None
-
-    def _leave(self, error: BaseException | None) -> Steps[None]:
-        """Leave a block; a forked child passes through its parent's without a trace."""
-        return nothing() if self.inherited else self._client.leave(self, error)
-
-    @property
-    def inherited(self) -> bool:
-        """Whether this process got the hold by forking, and so must not touch it."""
-        return self._generation != self._client.generation
+    def _why_not(self) -> str:
+        return one_acquisition("hold", self.name)
 
     def __repr__(self) -> str:
-        if self.depth == 0:
-            state = "released"
-        elif (cause := self.loss) is not None:
-            state = f"lost: {cause}"
-        else:
-            state = f"held, {self.expires_in:.3g} s left"
+        lease = self._lease
         kind = type(self).__name__
-        return f"<{kind} {self.key[0]} {self.name!r} token={self.token} {state}>"
+        return f"<{kind} {lease.key[0]} {lease.name!r} token={lease.token} {lease.state}>"
 
 
 class Hold(BaseHold):
     """A lock held by a thread."""
 
     __slots__ = ()
-    _client: Session
+
+    @property
+    def _session(self) -> Session:
+        return cast("Session", self._lease.host)
 
     def release(self) -> None:
         """Give the lock back; the last of several releases talks to the store.
@@ -130,9 +126,11 @@ class Hold(BaseHold):
         Raises LockLost when the lease had ended before, NotHeld when it was released.
         Cost: one round trip.
         """
-        self._client.run(self._client.give(self))
+        session = self._session
+        session.run(holding.release(session, self._lease))
 
-    def __enter__(self) -> Hold:
+    def __enter__(self) -> Self:
+        self._enter_block()
         return self
 
     def __exit__(
@@ -141,18 +139,18 @@ class Hold(BaseHold):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._client.run(self._leave(error))
+        session = self._session
+        session.run(holding.leave_block(session, self._lease, error))
 
 
 class AsyncHold(BaseHold):
     """A lock held by a task."""
 
-    __slots__ = ("_body",)
-    _client: AsyncSession
+    __slots__ = ()
 
-    def __init__(self, *facts: Any) -> None:
-        super().__init__(*facts)
-        self._body: Body | None = None
+    @property
+    def _session(self) -> AsyncSession:
+        return cast("AsyncSession", self._lease.host)
 
     async def release(self) -> None:
         """Give the lock back; the last of several releases talks to the store.
@@ -160,10 +158,12 @@ class AsyncHold(BaseHold):
         Raises LockLost when the lease had ended before, NotHeld when it was released.
         Cost: one round trip.
         """
-        await self._client.run(self._client.give(self))
+        session = self._session
+        await session.run(holding.release(session, self._lease))
 
-    async def __aenter__(self) -> AsyncHold:
-        self.enter_block()
+    async def __aenter__(self) -> Self:
+        self._session.here()
+        self._enter_block()
         return self
 
     async def __aexit__(
@@ -172,22 +172,84 @@ class AsyncHold(BaseHold):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self._client.run(self._leave(error))
+        session = self._session
+        await session.run(holding.leave_block(session, self._lease, error))
 
-    def enter_block(self) -> None:
-        """From now on a loss cancels the running task."""
-        task = self._client.books.current_task()
-        if self._body is None:
-            self._body = Body()
-        self._body.enter(task)
 
-    def lose(self, cause: str) -> None:
-        """The lease is over: tell everybody, and cancel the block that relies on it."""
-        super().lose(cause)
-        if self._body is not None:
-            self._body.strike(f"lock {self.name!r} was lost")
+# --- read/write locks -----------------------------------------------------------------------
 
-    def leave_block(self, error: BaseException | None) -> LockLost | None:
-        """A block ends; LockLost if the cancellation that ends it is the one of `lose`."""
-        struck = self._body is not None and self._body.left(error)
-        return self.lost_error(self._cause or "lost") if struck else None
+
+def _rw(hold: BaseHold) -> RwLease:
+    assert isinstance(hold._lease, RwLease)
+    return hold._lease
+
+
+def _downgrade(hold: BaseHold, session: Any) -> Steps[None]:
+    lease = _rw(hold)
+    lease.ensure()
+    return downgrade(session, lease) if lease.known else nothing()
+
+
+class RwHold(Hold):
+    """A read/write lock held by a thread."""
+
+    __slots__ = ()
+
+    @property
+    def mode(self) -> str:
+        """Either "read" or "write"."""
+        return "write" if _rw(self).writing else "read"
+
+    def downgrade(self) -> None:
+        """Go on as a reader; others may read from now on.
+
+        Raises LockLost when the lease had ended before.
+        Cost: one round trip; none for a hold that reads already.
+        """
+        session = self._session
+        session.run(_downgrade(self, session))
+
+
+class AsyncRwHold(AsyncHold):
+    """A read/write lock held by a task."""
+
+    __slots__ = ()
+
+    @property
+    def mode(self) -> str:
+        """Either "read" or "write"."""
+        return "write" if _rw(self).writing else "read"
+
+    async def downgrade(self) -> None:
+        """Go on as a reader; others may read from now on.
+
+        Raises LockLost when the lease had ended before.
+        Cost: one round trip; none for a hold that reads already.
+        """
+        session = self._session
+        await session.run(_downgrade(self, session))
+
+
+# --- semaphores -----------------------------------------------------------------------------
+
+
+class Permit(Hold):
+    """Permits of a semaphore, held by a thread."""
+
+    __slots__ = ()
+
+    @property
+    def id(self) -> str:
+        """The permit's id; on Redis the one that Redisson knows a leased permit by."""
+        return permit_id(self.owner).hex()
+
+
+class AsyncPermit(AsyncHold):
+    """Permits of a semaphore, held by a task."""
+
+    __slots__ = ()
+
+    @property
+    def id(self) -> str:
+        """The permit's id; on Redis the one that Redisson knows a leased permit by."""
+        return permit_id(self.owner).hex()

@@ -1,19 +1,21 @@
-"""The latch: everybody waits until a count is down."""
+"""The latch: what waits for it waits until a count is down."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import math
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from ..drive import now
 from ..errors import AcquireTimeout
 from ..model import LONGEST_LEASE, Seconds, Terms, checked_count, checked_timeout
+from ..recipes.kinds import explain_kind_mismatch
 from ..recipes.latch import count_down
 from ..recipes.lock import ANSWER, acquire
+from ..session.session import AsyncSession, Session
+from ..spi import LatchStore
 from ..steps import Steps
-from ..stores import LatchStore
-from .kinds import kindly
-from .worlds import AsyncSession, Session
+from .copying import Described
 
 R = TypeVar("R")
 
@@ -21,16 +23,22 @@ R = TypeVar("R")
 AFTERWARDS = Terms(lease=LONGEST_LEASE, renew=False)
 
 
-class BaseLatch:
+class BaseLatch(Described):
     """A description of a latch and the client to ask; it has no state of its own."""
 
-    __slots__ = ("_store", "name")
-    client: Any
+    __slots__ = ("__weakref__", "_name", "_session", "_store")
+    _session: Any
 
-    def __init__(self, store: LatchStore, name: str) -> None:
-        self._store, self.name = store, name
+    def __init__(self, session: Any, name: str) -> None:
+        self._session, self._name = session, name
+        self._store: LatchStore = session.backend.latches
 
-    def _set(self, count: int) -> Steps[bool]:
+    @property
+    def name(self) -> str:
+        """What the user calls this latch."""
+        return self._name
+
+    def _start(self, count: int) -> Steps[bool]:
         checked_count("count", count)
         return self._ask(lambda: self._store.set_count(self.name, count, now() + ANSWER))
 
@@ -39,105 +47,103 @@ class BaseLatch:
         return 0 if info is None or info.count is None else info.count
 
     def _tick(self) -> Steps[int]:
-        owner = self.client.new_owner(self._store)
+        owner = self._session.new_owner(self._store)
         return self._ask(lambda: count_down(self._store, self.name, owner, now))
 
     def _wait(self, limit: float) -> Steps[bool]:
         """To wait for a latch is to acquire it, and to hold nothing afterwards."""
-        seeking = self.client.seek(self._store, self.name, AFTERWARDS, limit, trial=True)
+        acquisition = self._session.acquisition(self._store, self.name, AFTERWARDS, limit, True)
+        waiting = self._session.queue.acquiring
         try:
-            yield from self._ask(lambda: acquire(seeking))
+            waiting[acquisition.owner] = acquisition
+            yield from self._ask(lambda: acquire(acquisition), acquisition.ends)
         except AcquireTimeout:
             return False
+        finally:
+            waiting.pop(acquisition.owner, None)
         return True
 
-    def _ask(self, ask: Callable[[], Steps[R]]) -> Steps[R]:
-        return kindly(self.client.backend, self._store, self.name, ask)
+    def _ask(self, ask: Callable[[], Steps[R]], limit: float = math.inf) -> Steps[R]:
+        return explain_kind_mismatch(
+            self._session.backend, self._store, self.name, ask, now, limit
+        )
 
 
 class Latch(BaseLatch):
     """A latch for threads.  One object may be shared by all of them."""
 
-    __slots__ = ("client",)
-    client: Session
+    __slots__ = ()
+    _session: Session
 
-    def __init__(self, client: Session, name: str) -> None:
-        super().__init__(client.backend.latches, name)
-        self.client = client
-
-    def set(self, count: int) -> bool:
+    def start(self, count: int) -> bool:
         """Begin to count down from `count`; False when it is counting already.
 
         Cost: one round trip.
         """
-        return self.client.run(self._set(count))
+        return self._session.run(self._start(count))
 
     def count_down(self) -> int:
-        """Count one down; the last one lets everybody go.  Answers what is left.
+        """Count one down; the last one lets all waiters go.  Answers what is left.
 
         Counts once, also when an answer is lost on the way.  Cost: one round trip; on
         ZooKeeper two, and one for each who was quicker.
         """
-        return self.client.run(self._tick())
+        return self._session.run(self._tick())
 
     def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until the count is down; False when `timeout` seconds were not enough.
 
-        A latch that nobody has set is down.  A lost message delays this by two seconds at
+        Raises StoreUnavailable when the store could not be asked for so long (None: for 30 s).
+        A latch that was never started is down.  A lost message delays this by two seconds at
         most.  Cost: one round trip when down; otherwise two, one to pass, and at most one a
         second while waiting.
         """
         limit = checked_timeout(timeout)
-        return self.client.run(self._wait(limit))
+        return self._session.run(self._wait(limit))
 
-    @property
     def count(self) -> int:
         """How many are still to be counted down.  Cost: one round trip."""
-        return self.client.run(self._count())
+        return self._session.run(self._count())
 
     def __repr__(self) -> str:
-        return f"<Latch {self.name!r} on {self.client.backend.label}>"
+        return f"<Latch {self.name!r} on {self._session.backend.label}>"
 
 
 class AsyncLatch(BaseLatch):
     """A latch for tasks.  One object may be shared by all of them."""
 
-    __slots__ = ("client",)
-    client: AsyncSession
+    __slots__ = ()
+    _session: AsyncSession
 
-    def __init__(self, client: AsyncSession, name: str) -> None:
-        super().__init__(client.backend.latches, name)
-        self.client = client
-
-    async def set(self, count: int) -> bool:
+    async def start(self, count: int) -> bool:
         """Begin to count down from `count`; False when it is counting already.
 
         Cost: one round trip.
         """
-        return await self.client.run(self._set(count))
+        return await self._session.run(self._start(count))
 
     async def count_down(self) -> int:
-        """Count one down; the last one lets everybody go.  Answers what is left.
+        """Count one down; the last one lets all waiters go.  Answers what is left.
 
         Counts once, also when an answer is lost on the way.  Cost: one round trip; on
         ZooKeeper two, and one for each who was quicker.
         """
-        return await self.client.run(self._tick())
+        return await self._session.run(self._tick())
 
     async def wait(self, timeout: Seconds | None = None) -> bool:
         """Wait until the count is down; False when `timeout` seconds were not enough.
 
-        A latch that nobody has set is down.  A lost message delays this by two seconds at
+        Raises StoreUnavailable when the store could not be asked for so long (None: for 30 s).
+        A latch that was never started is down.  A lost message delays this by two seconds at
         most.  Cost: one round trip when down; otherwise two, one to pass, and at most one a
         second while waiting.
         """
         limit = checked_timeout(timeout)
-        return await self.client.run(self._wait(limit))
+        return await self._session.run(self._wait(limit))
 
-    @property
-    def count(self) -> Awaitable[int]:
+    async def count(self) -> int:
         """How many are still to be counted down.  Cost: one round trip."""
-        return self.client.run(self._count())
+        return await self._session.run(self._count())
 
     def __repr__(self) -> str:
-        return f"<AsyncLatch {self.name!r} on {self.client.backend.label}>"
+        return f"<AsyncLatch {self.name!r} on {self._session.backend.label}>"

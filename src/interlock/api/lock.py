@@ -1,21 +1,31 @@
-"""Locks, of whatever kind: two faces over one description and the same steps."""
+"""Locks, of whatever kind: two faces over one description and the same steps.
+
+What taking and giving back mean, and what a block does when its body raises, is in
+`recipes.holding`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable
 from types import TracebackType
-from typing import Any, Final, Generic, Literal, TypeVar, overload
+from typing import Any, Generic, Literal, TypeVar, overload
 
 from ..drive import now
-from ..errors import AcquireTimeout, NotHeld, UsageError
+from ..errors import AcquireTimeout, NotHeld
 from ..model import LockInfo, Seconds, Terms, checked_timeout
+from ..recipes import holding
+from ..recipes.kinds import explain_kind_mismatch
+from ..recipes.lease import Lease
+from ..recipes.local_queue import Key
 from ..recipes.lock import ANSWER
-from ..steps import Steps, nothing
-from ..stores import LockStore
+from ..recipes.self_wait import stacked
+from ..session.holds import Holds, HoldsRef
+from ..session.session import AsyncSession, BaseSession, Session
+from ..spi import LockStore
+from ..steps import Steps
+from .copying import Described
 from .hold import AsyncHold, BaseHold, Hold
-from .kinds import kindly
-from .session import BaseSession
-from .worlds import AsyncSession, Session
+from .timeouts import OWN, patience
 
 H = TypeVar("H", bound=BaseHold)
 T = TypeVar("T")
@@ -23,139 +33,209 @@ HoldT = TypeVar("HoldT", bound=Hold)
 AsyncHoldT = TypeVar("AsyncHoldT", bound=AsyncHold)
 
 
-class _Own:
-    """Stands for the timeout that the lock was made with."""
+class Request:
+    """What a lock wants of its session: see `recipes.hosts.Wanted`; and its open blocks.
 
-    def __repr__(self) -> str:
-        return "the lock's own"
+    A block leaves what it has entered.  The leases of open blocks are kept here, apart for each
+    thread and task; a block that is suspended, in a generator perhaps, may outlive the one that
+    entered it.
+    """
 
-
-OWN: Final = _Own()
-
-
-def stacked(hold: BaseHold | None) -> Iterator[BaseHold]:
-    """The holds of one name that a thread or task has, the newest first."""
-    while hold is not None:
-        yield hold
-        hold = hold.outer
-
-
-class BaseLock(Generic[H]):
-    """A description of a lock and the client to ask; it has no state of its own."""
-
-    __slots__ = ("_timeout", "client", "key", "store", "terms")
-    hold_class: type[H]
+    __slots__ = ("_blocks", "_session", "key", "lease_class", "store", "terms", "wrap")
 
     def __init__(
         self,
-        client: BaseSession,
+        session: BaseSession,
+        store: LockStore,
+        name: str,
+        terms: Terms,
+        wrap: Callable[[Lease], Any],
+        lease_class: type[Lease],
+    ) -> None:
+        self._session, self.store, self.key, self.terms = session, store, (store.kind, name), terms
+        self.wrap: Any = wrap
+        self.lease_class = lease_class
+        self._blocks: dict[HoldsRef, list[Lease]] = {}
+
+    def enter(self, lease: Lease, holds: Holds) -> None:
+        lease.blocks += 1
+        if self._session.cancels:
+            self._session.enter_scope(lease)
+        self._blocks.setdefault(holds.ref, []).append(lease)
+
+    def abandon(self, lease: Lease, holds: Holds) -> None:
+        self._left(holds.ref, lease)
+
+    def leave_block(self, error: BaseException | None) -> Steps[None]:
+        """Leave the block that ends now, with what it has entered; a forked child passes through
+        its parent's without a trace."""
+        session, blocks = self._session, self._blocks
+        holds: Holds = session.holds.current
+        ref: HoldsRef | None = holds.ref
+        if ref not in blocks:
+            ref = entered_elsewhere(blocks)
+        if ref is None:
+            if self.key in session.inherited:
+                return
+            raise NotHeld(self.key[1])
+        lease = blocks[ref][-1]
+        try:
+            leaving = lease if lease.depth else self._instead(lease, holds, error)
+            yield from holding.leave_block(session, leaving, error, self.store)
+        finally:
+            self._left(ref, lease)
+
+    def _instead(self, lease: Lease, holds: Holds, error: BaseException | None) -> Lease:
+        """What a block leaves: what it has entered, or what was taken anew inside of it after
+        that was released, as `threading.Condition` does."""
+        newer = holds.get(self.key)
+        if newer is None or newer.store is not self.store or newer.for_block:
+            return lease
+        lease.exit_block(error)
+        newer.blocks += 1
+        return newer
+
+    def _left(self, ref: HoldsRef, lease: Lease) -> None:
+        entered = self._blocks.get(ref, [])
+        if lease in entered:
+            entered.remove(lease)
+        if not entered:
+            self._blocks.pop(ref, None)
+
+
+def entered_elsewhere(blocks: dict[HoldsRef, list[Any]]) -> HoldsRef | None:
+    """Whose the block is that ends now, if the running thread or task has entered none: one's that
+    has ended; or it is the only one, which another has entered, as that of a generator may be."""
+    every = list(blocks)
+    ended = next((each for each in every if each() is None), None)
+    return every[0] if ended is None and len(every) == 1 else ended
+
+
+class BaseLock(Described, Generic[H]):
+    """A description of a lock, the session to ask, and its open blocks."""
+
+    __slots__ = ("__weakref__", "_request", "_session", "_timeout")
+    _hold_class: type[H]
+    _lease_class: type[Lease] = Lease
+
+    def __init__(
+        self,
+        session: BaseSession,
         store: LockStore,
         name: str,
         terms: Terms,
         timeout: Seconds | None,
     ) -> None:
-        self.client, self.store, self.terms = client, store, terms
-        self.key = (store.kind, name)
+        self._session: Any = session
+        self._request = Request(
+            session, store, name, terms, self._hold_class._of, self._lease_class
+        )
         self._timeout = checked_timeout(timeout)
 
     @property
     def name(self) -> str:
         """What the user calls this lock."""
-        return self.key[1]
+        return self._request.key[1]
+
+    @property
+    def _store(self) -> LockStore:
+        return self._request.store
+
+    @property
+    def _key(self) -> Key:
+        return self._request.key
 
     def _enter(self) -> Steps[H]:
-        return self.client.take(self, self._timeout, block=True)
+        return holding.acquire(self._session, self._request, self._timeout, block=True)
 
     def _leave(self, error: BaseException | None) -> Steps[None]:
-        """Leave a block; a forked child passes through its parent's without a trace."""
-        hold = self._held(block=True)
-        return nothing() if hold is None else self._leave_hold(hold, error)
+        return self._request.leave_block(error)
 
     def _leave_hold(self, hold: H, error: BaseException | None) -> Steps[None]:
-        return self.client.leave(hold, error, self.store)
+        return holding.leave_block(self._session, hold._lease, error, self._store)
 
-    def _acquire(self, blocking: bool, timeout: Seconds | _Own | None) -> Steps[H | None]:
-        if not blocking:
-            if not isinstance(timeout, _Own) and timeout != -1:
-                raise UsageError("a try does not wait, so it takes no timeout")
+    def _release(self) -> Steps[None]:
+        yield from holding.release(self._session, self._mine(), self._store)
+
+    def _acquire(self, blocking: bool, timeout: Seconds | None) -> Steps[H | None]:
+        wait = patience(blocking, timeout, self._timeout)
+        if wait is None:
             return (yield from self._try())
-        wait = self._timeout if isinstance(timeout, _Own) else checked_timeout(timeout)
-        return (yield from self.client.take(self, wait))
+        hold: H = yield from holding.acquire(self._session, self._request, wait)
+        return hold
 
     def _try(self) -> Steps[H | None]:
+        wish = self._session, self._request, 0.0
         try:
-            return (yield from self.client.take(self, 0.0, trial=True))
+            hold: H = yield from holding.acquire(*wish, try_once=True)
         except AcquireTimeout:
             return None
+        return hold
 
     def _locked(self) -> Steps[bool]:
         return (yield from self._look()) is not None
 
     def _look(self) -> Steps[LockInfo | None]:
-        return kindly(
-            self.client.backend,
-            self.store,
-            self.name,
-            lambda: self.store.look(self.name, now() + ANSWER),
+        store, name = self._store, self.name
+        return explain_kind_mismatch(
+            self._session.backend, store, name, lambda: store.look(name, now() + ANSWER), now
         )
 
-    def _held(self, block: bool = False) -> H | None:
-        """The hold of the running thread or task; None in a fork that never took it."""
-        hold: H | None = self.client.books.mine.get(self.key)
-        if hold is not None and not self.store.reentrant:
-            hold = self._among(hold, block)
-        if hold is None and self.key not in self.client.inherited:
-            raise NotHeld(self.name)
-        return hold
-
-    def _among(self, newest: BaseHold, block: bool) -> Any:
-        """Of several holds of a name, the newest that was taken by this lock: for the block
-        that is left, or rather not for a block."""
-        holds = list(stacked(newest))
-        mine = [each for each in holds if each.taker is (self if block else None)]
-        alike = [each for each in mine if each.store is self.store]
-        return next(iter(alike or [each for each in holds if each.store is self.store]), None)
-
-    def _mine(self) -> H:
-        hold = self._held()
-        if hold is None:
+    def _mine(self) -> Lease:
+        """What `release()` gives back: the newest lease that the running thread or task took of
+        this lock, and rather one that no block relies on."""
+        newest: Lease | None = self._session.holds.current.get(self._key)
+        if newest is not None and (newest.outer is not None or not self._store.reentrant):
+            newest = self._among(list(stacked(newest)))
+        if newest is not None:
+            return newest
+        if self._key in self._session.inherited:
             raise NotHeld(self.name, why="here: this process is a fork of the holder")
-        return hold
+        raise NotHeld(self.name)
+
+    def _among(self, leases: list[Lease]) -> Lease | None:
+        alike = [each for each in leases if each.store is self._store]
+        # A writer may read as well, and is left as a reader then.
+        free = [each for each in alike if not each.for_block]
+        return next(iter(free or alike or (leases if self._store.reentrant else ())), None)
 
     def __repr__(self) -> str:
-        hold = None
+        lease: Lease | None = None
         try:
-            hold = self.client.books.mine.get(self.key)
+            lease = self._session.holds.current.get(self._key)
         except RuntimeError:
-            pass  # outside of any task nobody holds anything
-        state = f" {hold!r}" if hold is not None else ""
-        store = self.client.backend.label
-        return f"<{type(self).__name__} {self.store.kind} {self.name!r} on {store}{state}>"
+            pass  # outside of any task nothing is held
+        state = f" {self._request.wrap(lease)!r}" if lease is not None else ""
+        kind, label = self._store.kind, self._session.backend.label
+        return f"<{type(self).__name__} {kind} {self.name!r} on {label}{state}>"
 
 
-class Face(BaseLock[HoldT]):
+class Acquirable(BaseLock[HoldT]):
     """What can be taken by threads.  One object may be shared by all of them."""
 
     __slots__ = ()
-    client: Session
+    _session: Session
 
     @overload
-    def acquire(
-        self, blocking: Literal[True] = True, timeout: Seconds | _Own | None = OWN
-    ) -> HoldT: ...
+    def acquire(self, blocking: Literal[True] = True, timeout: Seconds | None = OWN) -> HoldT: ...
     @overload
-    def acquire(self, blocking: bool, timeout: Seconds | _Own | None = OWN) -> HoldT | None: ...
-    def acquire(self, blocking: bool = True, timeout: Seconds | _Own | None = OWN) -> HoldT | None:
+    def acquire(self, blocking: bool, timeout: Seconds | None = OWN) -> HoldT | None: ...
+    def acquire(self, blocking: bool = True, timeout: Seconds | None = OWN) -> HoldT | None:
         """Take the lock and return its hold; None only when not blocking and busy.
 
-        Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit).
+        Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit), and
+        StoreUnavailable when the store could not be asked for so long (None: for 30 s).
         If interrupted: nothing is left in the store.  A store that does not answer may
         take two seconds longer, because the question has to be taken back.
         Cost: none when re-entering; one round trip when free, two of a semaphore or mutex on
-        ZooKeeper.  The first time that anybody uses a name may cost more: two round trips of a
-        semaphore on Redis; one on ZooKeeper, three of a semaphore.
+        ZooKeeper.  The first use of a name may cost more: two round trips of a semaphore on
+        Redis; one on ZooKeeper, three of a semaphore.
         """
-        return self.client.run(self._acquire(blocking, timeout))
+        return self._session.run(self._acquire(blocking, timeout))
+
+    def try_acquire(self) -> HoldT | None:
+        """Try once: the hold, or None when the lock is busy.  Cost: one round trip."""
+        return self._session.run(self._try())
 
     def attempt(self) -> Attempt[HoldT]:
         """Try once, as a context manager: `with lock.attempt() as hold`, None when busy.
@@ -170,14 +250,14 @@ class Face(BaseLock[HoldT]):
         Raises NotHeld when it holds nothing, LockLost when the lease had ended before.
         Cost: one round trip.
         """
-        self.client.run(self.client.give(self._mine(), self.store))
+        self._session.run(self._release())
 
     def locked(self) -> bool:
-        """Whether anybody holds it now.  Cost: at most two round trips, four on ZooKeeper."""
-        return self.client.run(self._locked())
+        """Whether the lock is held now.  Cost: at most two round trips, four on ZooKeeper."""
+        return self._session.run(self._locked())
 
     def __enter__(self) -> HoldT:
-        return self.client.run(self._enter())
+        return self._session.run(self._enter())
 
     def __exit__(
         self,
@@ -185,36 +265,41 @@ class Face(BaseLock[HoldT]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.client.run(self._leave(error))
+        self._session.run(self._leave(error))
 
 
-class AsyncFace(BaseLock[AsyncHoldT]):
+class AsyncAcquirable(BaseLock[AsyncHoldT]):
     """What can be taken by tasks.  One object may be shared by all of them."""
 
     __slots__ = ()
-    client: AsyncSession
+    _session: AsyncSession
 
     @overload
     async def acquire(
-        self, blocking: Literal[True] = True, timeout: Seconds | _Own | None = OWN
+        self, blocking: Literal[True] = True, timeout: Seconds | None = OWN
     ) -> AsyncHoldT: ...
     @overload
     async def acquire(
-        self, blocking: bool, timeout: Seconds | _Own | None = OWN
+        self, blocking: bool, timeout: Seconds | None = OWN
     ) -> AsyncHoldT | None: ...
     async def acquire(
-        self, blocking: bool = True, timeout: Seconds | _Own | None = OWN
+        self, blocking: bool = True, timeout: Seconds | None = OWN
     ) -> AsyncHoldT | None:
         """Take the lock and return its hold; None only when not blocking and busy.
 
-        Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit).
+        Raises AcquireTimeout when `timeout` seconds were not enough (None: no limit), and
+        StoreUnavailable when the store could not be asked for so long (None: for 30 s).
         If interrupted: nothing is left in the store.  A store that does not answer may
         take two seconds longer, because the question has to be taken back.
         Cost: none when re-entering; one round trip when free, two of a semaphore or mutex on
-        ZooKeeper.  The first time that anybody uses a name may cost more: two round trips of a
-        semaphore on Redis; one on ZooKeeper, three of a semaphore.
+        ZooKeeper.  The first use of a name may cost more: two round trips of a semaphore on
+        Redis; one on ZooKeeper, three of a semaphore.
         """
-        return await self.client.run(self._acquire(blocking, timeout))
+        return await self._session.run(self._acquire(blocking, timeout))
+
+    async def try_acquire(self) -> AsyncHoldT | None:
+        """Try once: the hold, or None when the lock is busy.  Cost: one round trip."""
+        return await self._session.run(self._try())
 
     def attempt(self) -> AsyncAttempt[AsyncHoldT]:
         """Try once, as a context manager: `with lock.attempt() as hold`, None when busy.
@@ -229,14 +314,15 @@ class AsyncFace(BaseLock[AsyncHoldT]):
         Raises NotHeld when it holds nothing, LockLost when the lease had ended before.
         Cost: one round trip.
         """
-        await self.client.run(self.client.give(self._mine(), self.store))
+        await self._session.run(self._release())
 
     async def locked(self) -> bool:
-        """Whether anybody holds it now.  Cost: at most two round trips, four on ZooKeeper."""
-        return await self.client.run(self._locked())
+        """Whether the lock is held now.  Cost: at most two round trips, four on ZooKeeper."""
+        return await self._session.run(self._locked())
 
     def __aenter__(self) -> Awaitable[AsyncHoldT]:
-        return self.client.run(self._enter())
+        self._session.here()  # what is held is looked up at once, not by a step
+        return self._session.run(self._enter())
 
     def __aexit__(
         self,
@@ -244,7 +330,7 @@ class AsyncFace(BaseLock[AsyncHoldT]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> Awaitable[None]:
-        return self.client.run(self._leave(error))
+        return self._session.run(self._leave(error))
 
 
 class Attempt(Generic[T]):
@@ -257,7 +343,9 @@ class Attempt(Generic[T]):
         self._hold: Any = None
 
     def __enter__(self) -> T | None:
-        self._hold = self._lock.acquire(blocking=False)
+        self._hold = self._lock.try_acquire()
+        if self._hold is not None:
+            self._hold._enter_block()
         hold: T | None = self._hold
         return hold
 
@@ -268,7 +356,7 @@ class Attempt(Generic[T]):
         trace: TracebackType | None,
     ) -> None:
         if self._hold is not None:
-            self._lock.client.run(self._lock._leave_hold(self._hold, error))
+            self._lock._session.run(self._lock._leave_hold(self._hold, error))
 
 
 class AsyncAttempt(Generic[T]):
@@ -281,9 +369,9 @@ class AsyncAttempt(Generic[T]):
         self._hold: Any = None
 
     async def __aenter__(self) -> T | None:
-        self._hold = await self._lock.acquire(blocking=False)
+        self._hold = await self._lock.try_acquire()
         if self._hold is not None:
-            self._hold.enter_block()
+            self._hold._enter_block()
         hold: T | None = self._hold
         return hold
 
@@ -294,18 +382,26 @@ class AsyncAttempt(Generic[T]):
         trace: TracebackType | None,
     ) -> None:
         if self._hold is not None:
-            await self._lock.client.run(self._lock._leave_hold(self._hold, error))
+            await self._lock._session.run(self._lock._leave_hold(self._hold, error))
 
 
-class Lock(Face[Hold]):
-    """A lock for threads.  One object may be shared by all of them."""
+class Lock(Acquirable[Hold]):
+    """A lock for threads, as `client.lock()` and its kin make it.
 
-    __slots__ = ()
-    hold_class = Hold
-
-
-class AsyncLock(AsyncFace[AsyncHold]):
-    """A lock for tasks.  One object may be shared by all of them."""
+    Use it in a `with` block, or by `acquire()`, `try_acquire()` and `release()`.  One object may
+    be shared by all threads.
+    """
 
     __slots__ = ()
-    hold_class = AsyncHold
+    _hold_class = Hold
+
+
+class AsyncLock(AsyncAcquirable[AsyncHold]):
+    """A lock for tasks, as `client.lock()` and its kin make it.
+
+    Use it in an `async with` block, or by `acquire()`, `try_acquire()` and `release()`.  One
+    object may be shared by all tasks.
+    """
+
+    __slots__ = ()
+    _hold_class = AsyncHold

@@ -19,23 +19,26 @@ from urllib.parse import quote
 
 from ..api.connect import connect
 from ..errors import InterlockError
-from .demo_play import Play
+from .demo_score import Score
 from .demo_screen import Screen, open_screen
-from .demo_story import Stage, Trouble
+from .demo_script import DemoFailed, Run
 
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run the demo; the exit code tells how it went."""
     options = _parser().parse_args(words)
+    if not hasattr(signal, "SIGSTOP"):
+        sys.stderr.write("the demo pauses a process, which needs a POSIX system: Linux or macOS\n")
+        return 1
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
         with _folder() as folder:
             return _play(options, folder)
     except KeyboardInterrupt:
-        sys.stderr.write("interrupted; every worker was ended\n")
+        sys.stderr.write("interrupted; all workers were ended\n")
         return 130
-    except (InterlockError, Trouble) as failure:
+    except (InterlockError, DemoFailed) as failure:
         sys.stderr.write(f"{failure}\n")
         return 1
 
@@ -43,44 +46,44 @@ def main(words: Sequence[str] | None = None) -> int:
 def _play(options: argparse.Namespace, folder: Path) -> int:
     url = options.url or f"sqlite://{quote(str(folder))}/demo.db"
     with open_screen(options.plain, _reached(url), options.seconds) as screen:
-        stage = Stage(url, folder, options.seconds, screen)
+        run = Run(url, folder, options.seconds, screen)
         try:
-            stage.perform()
+            run.perform()
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C changes nothing
-            stage.crew.dismiss()
-    return _verdict(stage.play, screen)
+            run.processes.end_all()
+    return _verdict(run.score, screen)
 
 
 def _reached(url: str) -> str:
-    """Ask the store a first question, so that what is wrong with it is said once."""
+    """Ask the store a first question, so that an error of it is told once, by the parent."""
     with connect(url) as client:
         client.lock("interlock-demo").locked()
-        return client.backend.label
+        return client._session.backend.label
 
 
-def _verdict(play: Play, screen: Screen) -> int:
-    complaints = list(play.complaints())
+def _verdict(score: Score, screen: Screen) -> int:
+    complaints = list(score.complaints())
     for complaint in complaints:
         screen.say(f"Not well: {complaint}.", well=False)
     if not complaints:
-        screen.say(_praise(play), well=True)
+        screen.say(_praise(score), well=True)
     return 1 if complaints else 0
 
 
-def _praise(play: Play) -> str:
-    lost = play.scribbled - play.loose
-    killed, paused = play.recoveries[:2]
+def _praise(score: Score) -> str:
+    lost = score.scribbled - score.loose
+    killed, paused = score.recoveries[:2]
     return (
-        f"All is well: the counter is right, {play.counter} of {play.counted}; without the lock "
-        f"{lost} of {play.scribbled} were lost. The next holder came {killed:.1f} s after the "
+        f"All is well: the counter is right, {score.counter} of {score.counted}; without the lock "
+        f"{lost} of {score.scribbled} were lost. The next holder came {killed:.1f} s after the "
         f"kill and {paused:.1f} s after the pause."
     )
 
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """A folder that goes when we go."""
+    """A folder that is removed at the end."""
     folder = Path(tempfile.mkdtemp(prefix="interlock-demo-"))
     try:
         yield folder
@@ -102,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _shared(url: str) -> str:
     if url.startswith("memory:"):
-        raise argparse.ArgumentTypeError("memory:// is one process's own; the workers are eight")
+        raise argparse.ArgumentTypeError("memory:// is one process's own, and the demo has eight")
     return url
 
 

@@ -1,12 +1,11 @@
-"""Two counters in files: one checks the token of every write, the other trusts everybody.
+"""Two counters in files: one checks the token of every write, the other takes every write.
 
-Both are counted up in the worst possible way, read, pause and write, so whether the number
-comes out right depends on who else writes in between.
+A worker counts both up in the worst possible way, read, pause and write, so the number comes
+out right only if no other worker writes in between.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +33,7 @@ class FencedCounter:
             return int(json.load(file)["value"])
 
     def write(self, value: int, token: int) -> None:
-        """Set the value, unless somebody with a newer token was here before."""
+        """Set the value, unless a newer token has been here before."""
         with self._opened() as file:
             newest = int(json.load(file)["token"])
             if token < newest:
@@ -45,13 +44,15 @@ class FencedCounter:
 
     @contextmanager
     def _opened(self) -> Iterator[IO[str]]:
+        import fcntl  # Windows has none, and can at least say so: see `demo.main`
+
         with self._path.open("r+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # closing the file gives it back
             yield file
 
 
 class LooseCounter:
-    """A counter that anybody may write at any time."""
+    """A counter that every worker may write at any time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from .demo_play import Actor, Play
+from .demo_score import Score, WorkerState
 
 #: A mark, a word and a colour for each state of a worker.
 STATES = {
@@ -50,16 +50,18 @@ class LiveScreen:
     ) -> None:
         self._live.stop()
 
-    def show(self, play: Play, at: float) -> None:
-        if at >= self._next or not play.any_in(*(STATES.keys() - {"finished", "killed"})):
+    def show(self, score: Score, at: float) -> None:
+        if at >= self._next or not score.any_in(*(STATES.keys() - {"finished", "killed"})):
             self._next = at + 1 / FRAMES
-            rows = max(3, self._console.height - 1 - 1 - (len(play.actors) + 2) - 4 - 2)
-            self._live.update(self._picture(play, at, rows), refresh=True)
+            rows = max(3, self._console.height - 1 - 1 - (len(score.workers) + 2) - 4 - 2)
+            self._live.update(self._picture(score, at, rows), refresh=True)
 
-    def _picture(self, play: Play, at: float, rows: int) -> Group:
-        return Group(self._header(play, at), workers(play, at), counters(play), events(play, rows))
+    def _picture(self, score: Score, at: float, rows: int) -> Group:
+        return Group(
+            self._header(score, at), workers(score, at), counters(score), events(score, rows)
+        )
 
-    def _header(self, play: Play, at: float) -> RenderableType:
+    def _header(self, score: Score, at: float) -> RenderableType:
         header = Table.grid(expand=True)
         header.add_column(no_wrap=True)
         header.add_column(justify="center", no_wrap=True, overflow="ellipsis", ratio=1)
@@ -67,7 +69,7 @@ class LiveScreen:
         header.add_row(
             Text(" Interlock", "bold"),
             Text(self._label, "bright_black"),
-            Text(f"{play.elapsed(at):4.1f} of {self._seconds:g} s "),
+            Text(f"{score.elapsed(at):4.1f} of {self._seconds:g} s "),
         )
         return header
 
@@ -75,40 +77,40 @@ class LiveScreen:
         self._console.print(Text(sentence, "bold green" if well else "bold red"))
 
 
-def workers(play: Play, at: float) -> RenderableType:
-    """Who holds it, who waits, who was struck; the tokens; how much each has counted."""
+def workers(score: Score, at: float) -> RenderableType:
+    """Each worker: its state, its place or its lease, its token, how much it has counted."""
     table = Table(box=None, expand=True, padding=(0, 1), show_header=False)
     for width in (1, 8, 19, 16):
         table.add_column(width=width, no_wrap=True)
     table.add_column(ratio=1, no_wrap=True)
-    order = {actor.number: place for place, actor in enumerate(play.waiting, 1)}
-    for actor in play.actors.values():
+    order = {worker.number: place for place, worker in enumerate(score.waiting, 1)}
+    for worker in score.workers.values():
         table.add_row(
-            str(actor.number),
-            _state(actor),
-            _detail(play, actor, order.get(actor.number), at),
-            _token(play, actor),
-            _tally(play, actor),
-            style="" if actor.holding else "dim" if actor.state == "killed" else "",
+            str(worker.number),
+            _state(worker),
+            _detail(score, worker, order.get(worker.number), at),
+            _token(score, worker),
+            _tally(score, worker),
+            style="" if worker.holding else "dim" if worker.state == "killed" else "",
         )
-    return _panel(table, f"{len(play.actors)} processes, one lock")
+    return _panel(table, f"{len(score.workers)} processes, one lock")
 
 
-def _state(actor: Actor) -> Text:
-    mark, word, colour = STATES[actor.state]
+def _state(worker: WorkerState) -> Text:
+    mark, word, colour = STATES[worker.state]
     return Text(f"{mark} {word}", colour)
 
 
-def _detail(play: Play, actor: Actor, place: int | None, at: float) -> Text:
+def _detail(score: Score, worker: WorkerState, place: int | None, at: float) -> Text:
     if place is not None:
         return Text("next" if place == 1 else f"{place - 1} before it", "blue")
-    if actor.state in ("killed", "paused"):
-        return _lease(actor.granted + play.lease - at, play.lease)
-    return Text("in the block" if actor.holding else "", "green")
+    if worker.state in ("killed", "paused"):
+        return _lease(worker.granted + score.lease - at, score.lease)
+    return Text("in the block" if worker.holding else "", "green")
 
 
 def _lease(left: float, lease: float) -> Text:
-    """What is left of a lease that nobody keeps any more."""
+    """What is left of a lease that is not renewed any more."""
     if left <= 0:
         return Text("its lease is over", "bright_black")
     full = round(10 * left / lease)
@@ -118,26 +120,26 @@ def _lease(left: float, lease: float) -> Text:
     return bar
 
 
-def _token(play: Play, actor: Actor) -> Text:
-    if actor.token is None:
+def _token(score: Score, worker: WorkerState) -> Text:
+    if worker.token is None:
         return Text("")
-    return Text(str(actor.token), "bold" if actor.token == play.newest else "bright_black")
+    return Text(str(worker.token), "bold" if worker.token == score.newest else "bright_black")
 
 
-def _tally(play: Play, actor: Actor) -> Text:
-    most = max(each.counted for each in play.actors.values())
-    tally = Text("█" * round(12 * actor.counted / max(most, 1)), "cyan")
-    return tally.append(f" {actor.counted}", "bright_black")
+def _tally(score: Score, worker: WorkerState) -> Text:
+    most = max(each.counted for each in score.workers.values())
+    tally = Text("█" * round(12 * worker.counted / max(most, 1)), "cyan")
+    return tally.append(f" {worker.counted}", "bright_black")
 
 
-def counters(play: Play) -> RenderableType:
+def counters(score: Score) -> RenderableType:
     """The same work twice: under the lock, and without it."""
     row = Table.grid(expand=True)
     row.add_column(ratio=1)
     row.add_column(ratio=1)
     row.add_row(
-        _panel(_counter(play.counted, play.counter, play.missing), "counted under the lock"),
-        _panel(_counter(play.scribbled, play.loose, play.missing_loose), "counted without it"),
+        _panel(_counter(score.counted, score.counter, score.missing), "counted under the lock"),
+        _panel(_counter(score.scribbled, score.loose, score.missing_loose), "counted without it"),
     )
     return row
 
@@ -153,12 +155,12 @@ def _counter(done: int, value: int, lost: int) -> RenderableType:
     return table
 
 
-def events(play: Play, rows: int) -> RenderableType:
+def events(score: Score, rows: int) -> RenderableType:
     """What happened, the newest last."""
     table = Table.grid(expand=True, padding=(0, 1))
     table.add_column(width=6, justify="right", no_wrap=True)
     table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-    shown = play.notes[-rows:]
+    shown = score.notes[-rows:]
     for note in shown:
         table.add_row(Text(f"{note.at:4.1f} s", "bright_black"), Text(note.text, note.colour))
     for _ in range(min(rows, 8) - len(shown)):

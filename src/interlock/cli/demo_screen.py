@@ -1,4 +1,4 @@
-"""How the demo is shown: as a live picture, or as lines for a terminal that cannot."""
+"""How the demo is shown: as a live picture, or as lines where there is no terminal for it."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import sys
 from types import TracebackType
 from typing import Protocol, TextIO
 
-from .demo_play import Play
+from .demo_score import Score
 
 #: Seconds between two lines about the state of things.
 EVERY = 2.0
 
 
 class Screen(Protocol):
-    """Something that shows a play."""
+    """What shows a score: a picture or lines."""
 
     def __enter__(self) -> Screen: ...
     def __exit__(
@@ -22,7 +22,7 @@ class Screen(Protocol):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None: ...
-    def show(self, play: Play, at: float) -> None: ...
+    def show(self, score: Score, at: float) -> None: ...
     def say(self, sentence: str, well: bool) -> None: ...
 
 
@@ -43,13 +43,13 @@ class PlainScreen:
     ) -> None:
         self._out.flush()
 
-    def show(self, play: Play, at: float) -> None:
-        for note in play.notes[self._told :]:
+    def show(self, score: Score, at: float) -> None:
+        for note in score.notes[self._told :]:
             self._line(f"{note.at:5.1f} s  {note.text}")
-        self._told = len(play.notes)
-        if play.notes and at >= self._next:
+        self._told = len(score.notes)
+        if score.notes and at >= self._next:
             self._next = at + EVERY
-            self._line(f"{play.elapsed(at):5.1f} s      {summary(play)}")
+            self._line(f"{score.elapsed(at):5.1f} s      {summary(score)}")
 
     def say(self, sentence: str, well: bool) -> None:
         self._line(sentence)
@@ -59,13 +59,13 @@ class PlainScreen:
         self._out.flush()
 
 
-def summary(play: Play) -> str:
+def summary(score: Score) -> str:
     """The state of things in one line."""
-    holder = play.holder
-    who = f"worker {holder.number} holds" if holder else "nobody holds"
+    holder = score.holder
+    who = f"worker {holder.number} holds" if holder else "no worker holds"
     return (
-        f"{who}, {len(play.waiting)} wait; {play.counted} counted, {play.missing} lost; "
-        f"without the lock {play.scribbled} counted, {play.missing_loose} lost"
+        f"{who}, {len(score.waiting)} wait; {score.counted} counted, {score.missing} lost; "
+        f"without the lock {score.scribbled} counted, {score.missing_loose} lost"
     )
 
 

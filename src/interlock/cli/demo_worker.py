@@ -96,7 +96,7 @@ class Worker:
             self._tell("counted", value=value + 1)
 
     def _linger(self) -> None:
-        """Stay between reading and writing; whatever the parent has in mind happens here."""
+        """Stay between reading and writing, where the parent kills or pauses this worker."""
         self._orders.linger.clear()
         self._tell("lingers")
         self._orders.go_on.wait()
@@ -115,7 +115,7 @@ def main(name: str, folder: str, lease: str, number: str) -> None:
     try:
         Worker(name, Path(folder), float(lease), int(number)).work()
     except BrokenPipeError:
-        os._exit(1)  # nobody is left to report to
+        os._exit(1)  # the parent has gone, and reads no more reports
 
 
 if __name__ == "__main__":

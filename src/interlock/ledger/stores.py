@@ -1,4 +1,4 @@
-"""The operations of this ledger, as the stores of a backend that runs it."""
+"""The operations of the ledger as the stores of a backend."""
 
 from __future__ import annotations
 
@@ -7,41 +7,43 @@ from functools import cache
 from typing import Any
 
 from ..errors import StoreError, StoreMisconfigured
-from ..model import MARKS, Busy, Holder, LockInfo, validity
+from ..model import KIND_CODES, Busy, Holder, LockInfo, validity
 from ..steps import Call, Steps, call, together
-from . import counting, shares, views
-from .shelf import BUSY, GRANTED, OTHER_KIND, RELEASED, UNSET, WHOLE
+from . import inspection, latches, locks
+from .records import BUSY, GRANTED, OTHER_KIND, RELEASED, UNSET, WHOLE
 
-#: Holds in one renewal: long enough to be cheap, short enough to let others in.
+#: Holds in one renewal: enough to be cheap, few enough for other calls to get their turn.
 BATCH = 250
 
 
 class LedgerLocks:
-    """Locks of one kind: see `stores.LockStore`.  Every operation is one round trip."""
+    """Locks of one kind: see `spi.LockStore`.  Every operation is one round trip."""
 
-    shared, mortal, trips = False, True, 1
+    shared, leases_expire = False, True
+    takes_turns = False
 
-    def __init__(self, kind: str, reentrant: bool, label: str, mark: str = "") -> None:
+    def __init__(self, kind: str, reentrant: bool, label: str, use: str = "") -> None:
         self.kind, self.reentrant, self.label = kind, reentrant, label
-        self.mark = MARKS[mark or kind]
+        self.kind_code = KIND_CODES[use or kind]
+        self.own_places = kind == "fair_lock"
 
-    def waiting(self, timeout: float) -> LedgerLocks:
+    def for_wait(self, timeout: float) -> LedgerLocks:
         return self
 
-    def trusted(self, lease: float) -> float:
+    def effective_lease(self, lease: float) -> float:
         return lease
 
-    def good_until(self, asked: float, lease: float) -> float:
+    def valid_until(self, asked: float, lease: float) -> float:
         return validity(asked, lease)
 
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
         args = (self.kind, owner, lease, waits, *self._share())
-        return call(shares.attempt, (name,), args, until, self._attempted)
+        return call(locks.attempt, (name,), args, until, self._attempted)
 
     def _share(self) -> tuple[Any, ...]:
-        """What an attempt asks for, where it is not the whole of one."""
+        """The share that an attempt asks for, where the kind does not say it."""
         return ()
 
     def _attempted(self, name: str, answer: Any) -> int | Busy:
@@ -52,20 +54,20 @@ class LedgerLocks:
         raise refusal(name, self.kind, answer, self.label)
 
     def release(self, name: str, owner: str, until: float) -> Steps[bool]:
-        return call(shares.release, (name,), (self.kind, owner), until, _released)
+        return call(locks.release, (name,), (self.kind, owner), until, _released)
 
     def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
         args = (self.kind, owner, reason)
-        return call(shares.withdraw, (name,), args, until, _released)
+        return call(locks.withdraw, (name,), args, until, _released)
 
-    def why(self, name: str, owner: str, until: float) -> Steps[str]:
-        return call(views.why, (name,), (owner,), until)
+    def withdrawal_reason(self, name: str, owner: str, until: float) -> Steps[str]:
+        return call(inspection.withdrawal_reason, (name,), (owner,), until)
 
     def renew(
         self, holds: Sequence[tuple[str, str]], lease: float, until: float
     ) -> Steps[Sequence[bool | StoreError]]:
         batches = [holds[start : start + BATCH] for start in range(0, len(holds), BATCH)]
-        calls = [Call(shares.renew, (), (lease, *batch), until) for batch in batches]
+        calls = [Call(locks.renew, (), (lease, *batch), until) for batch in batches]
         replies = yield from together(calls)
         answers: list[bool | StoreError] = []
         for batch, reply in zip(batches, replies, strict=True):
@@ -73,7 +75,7 @@ class LedgerLocks:
         return answers
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        return call(views.look, (name,), (), until, self._looked)
+        return call(inspection.look, (name,), (), until, self._looked)
 
     def _looked(self, name: str, info: LockInfo | None) -> LockInfo | None:
         if info is not None and info.kind != self.kind:
@@ -85,7 +87,7 @@ class LedgerLocks:
 
 
 class LedgerRw(LedgerLocks):
-    """One mode of a read/write lock: see `stores.RwStore`."""
+    """One mode of a read/write lock: see `spi.RwStore`."""
 
     def __init__(self, mode: str, label: str) -> None:
         super().__init__("rwlock", True, label, mode)
@@ -96,11 +98,11 @@ class LedgerRw(LedgerLocks):
 
     def downgrade(self, name: str, owner: str, lease: float, until: float) -> Steps[bool]:
         args = (self.kind, owner, lease)
-        return call(shares.downgrade, (name,), args, until, _released)
+        return call(locks.downgrade, (name,), args, until, _released)
 
 
 class LedgerPermits(LedgerLocks):
-    """Semaphores: see `stores.PermitStore`."""
+    """Semaphores: see `spi.PermitStore`."""
 
     shared = True
 
@@ -112,7 +114,7 @@ class LedgerPermits(LedgerLocks):
         return (self.weight, self.permits)
 
     def set_permits(self, name: str, permits: int, until: float) -> Steps[None]:
-        return call(shares.set_permits, (name,), (self.kind, permits), until, self._set)
+        return call(locks.set_permits, (name,), (self.kind, permits), until, self._set)
 
     def _set(self, name: str, answer: Any) -> None:
         if answer[0] != GRANTED:
@@ -120,7 +122,7 @@ class LedgerPermits(LedgerLocks):
 
 
 class LedgerLatches(LedgerLocks):
-    """Latches: see `stores.LatchStore`."""
+    """Latches: see `spi.LatchStore`."""
 
     shared = True
 
@@ -130,19 +132,19 @@ class LedgerLatches(LedgerLocks):
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        return call(counting.pass_latch, (name,), (owner, waits), until, self._attempted)
+        return call(latches.pass_latch, (name,), (owner, waits), until, self._attempted)
 
     def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
-        return call(counting.leave_latch, (name,), (owner,), until, _released)
+        return call(latches.leave_latch, (name,), (owner,), until, _released)
 
     def set_count(self, name: str, count: int, until: float) -> Steps[bool]:
-        return call(counting.set_count, (name,), (count,), until, self._counting)
+        return call(latches.set_count, (name,), (count,), until, self._counting)
 
     def open(self, name: str, until: float) -> Steps[None]:
-        return call(counting.open_latch, (name,), (), until)
+        return call(latches.open_latch, (name,), (), until)
 
     def count_down(self, name: str, owner: str, until: float) -> Steps[int]:
-        return call(counting.count_down, (name,), (owner,), until, self._counted)
+        return call(latches.count_down, (name,), (owner,), until, self._counted)
 
     def _counting(self, name: str, answer: Any) -> bool:
         return bool(self._plain(name, answer)[0] == GRANTED)
@@ -157,21 +159,21 @@ class LedgerLatches(LedgerLocks):
 
 
 class LedgerDirectory:
-    """Who is who, and what is what: see `stores.Directory`."""
+    """Which clients there are, and which names: see `spi.Directory`."""
 
     def introduce(self, holder: Holder, until: float) -> Steps[float]:
-        yield from call(views.introduce, (), (holder,), until)
+        yield from call(inspection.introduce, (), (holder,), until)
         return 3600.0
 
     def kind_of(self, name: str, until: float) -> Steps[str | None]:
-        return call(views.kind_of, (name,), (), until)
+        return call(inspection.kind_of, (name,), (), until)
 
     def names(self, until: float) -> Steps[Sequence[tuple[str, str]]]:
-        return call(views.names, (), (), until)
+        return call(inspection.names, (), (), until)
 
 
 class LedgerStores:
-    """Every store of a backend that runs this ledger: see `stores.Backend`."""
+    """The stores of a backend that runs the ledger: see `spi.Backend`."""
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -195,25 +197,25 @@ def _released(name: str, answer: int) -> bool:
 
 
 class OtherKind(StoreMisconfigured):
-    """A name is in use as something else."""
+    """A name is in use as another kind."""
 
 
 def refusal(name: str, kind: str, answer: Sequence[Any], store: str) -> StoreError:
-    """Put an answer that is neither yes nor busy into words."""
+    """The error for an answer that is neither a grant nor busy."""
     if answer[0] == OTHER_KIND:
         return OtherKind(
             f"{name!r} is in use as a {answer[1]}, so it cannot be a {kind}; "
-            "nothing was touched: choose another name for one of the two",
+            "nothing was changed; choose another name for one of the two",
             store,
         )
     if answer[0] == UNSET:
         return StoreMisconfigured(
-            f"nobody has said yet how many permits {kind} {name!r} has: pass permits=, "
+            f"the store does not know yet how many permits {kind} {name!r} has; pass permits=, "
             "which counts the first time, or call set_permits()",
             store,
         )
     return StoreError(
-        f"this acquisition of {name!r} was ended by an operator before it was claimed, or "
-        "withdrawn; ask again",
+        f"this acquisition of {name!r} was withdrawn, or revoked by an operator before it was "
+        "claimed; acquire it again",
         store,
     )

@@ -6,12 +6,12 @@ once.
 
 from __future__ import annotations
 
+from ..spi import LatchStore
 from ..steps import Steps
-from ..stores import LatchStore
-from .insist import insist
 from .lock import Clock
+from .retry import retry
 
 
 def count_down(store: LatchStore, name: str, owner: str, clock: Clock) -> Steps[int]:
     """Count once; answers what is left.  One round trip, if its answer arrives."""
-    return insist(lambda until: store.count_down(name, owner, until), clock)
+    return retry(lambda until: store.count_down(name, owner, until), clock)

@@ -13,9 +13,14 @@ Unknown outcomes.  When a question was sent and its answer not seen, the store m
 granted.  Two ways lead out of it, and both are safe because an owner names one acquisition:
 to ask again (an owner that holds is granted again), or to withdraw, which removes every
 trace and buries the owner, so that the old question is refused if it arrives late.  A grant
-obtained after such a doubt is given back by withdrawing too: the old question may still be
+obtained after an unanswered question is given back by withdrawing too: that question may still be
 on its way.  Whatever interrupts an acquisition, a withdrawal follows unless the store is
-known to know nothing of us; if the withdrawal fails as well, it is owed, and the keeper pays.
+known to know nothing of us; if the withdrawal fails as well, it is owed, and the keeper withdraws.
+
+Silence.  A store that cannot be asked is borne from the first question on: by a waiter with a
+timeout until its deadline, by one without for `PATIENCE`; a mere try fails at once.  However late
+each answer is, an acquisition ends within `GRACE` of its deadline: the questions, the look for
+the holder's name and the withdrawal share one limit, and what cannot be confirmed by then is owed.
 """
 
 from __future__ import annotations
@@ -34,19 +39,23 @@ from ..errors import (
 )
 from ..events import Abandoned, Event, Parked, StillWaiting, Troubled, Withdrawn, Woken
 from ..model import Busy, Grant
+from ..spi import LockStore
 from ..steps import Steps, Wakes, listen, park
-from ..stores import LockStore
+from ..words import duration
 
 Clock: TypeAlias = Callable[[], float]
 
 #: A lost wake costs a waiter no more than this; half of it is jitter.
 POLL_CAP = 2.0
 
-#: Behind a holder that tells nobody when it releases, a waiter asks this often.
+#: Behind a holder that wakes no waiter when it releases, a waiter asks this often.
 SILENT_CAP = 0.2
 
-#: How long the store may fail to answer a waiter before the waiter gives up.
+#: How long the store may fail to answer a waiter without a timeout before the waiter gives up.
 PATIENCE = 30.0
+
+#: A question that is asked so long after the last failure begins a silence of its own.
+LULL = 5.0
 
 #: A waiter says that it still waits each time this many seconds have passed.
 REPORT = 10.0
@@ -57,17 +66,47 @@ ANSWER = 1.0
 #: How long a withdrawal may hold up the exception that caused it.
 WITHDRAWAL = 1.0
 
-#: What is known of a crowded lock before the first question.
+#: How long a silent store may keep a caller beyond its deadline.  Two seconds are promised; the
+#: rest of them is for the machine.
+GRACE = 1.9
+
+#: How much of that is kept for taking back what was asked.
+RESERVE = 0.3
+
+#: However late it is, what has to be asked has this long to be answered.
+CHANCE = 0.1
+
+#: What is known of a busy lock before the first question.
 UNASKED = Busy(None, None)
 
 #: How often a grant may arrive too late to be trusted before we say so.
 LATE_GRANTS = 3
 
 
-class Host(Protocol):
+class Silence:
+    """Since when the store has answered no question of a client's acquisitions.
+
+    A waiter in the local queue, behind a sibling that was not answered, need not find it out anew.
+    """
+
+    __slots__ = ("_noted", "since")
+
+    def __init__(self) -> None:
+        self._noted, self.since = -math.inf, math.inf
+
+    def noted(self, asked: float, now: float) -> float:
+        """A question of `asked` has failed; answers since when there is silence."""
+        lasting = asked - self._noted < LULL
+        self.since, self._noted = min(asked, self.since if lasting else asked), now
+        return self.since
+
+
+class AcquisitionHost(Protocol):
     """Who an acquisition is for."""
 
-    def tell(self, event: Event) -> None:
+    silence: Silence
+
+    def notify(self, event: Event) -> None:
         """Something happened."""
         ...
 
@@ -77,7 +116,7 @@ class Host(Protocol):
 
 
 @dataclass(slots=True)
-class Seeking:
+class Acquisition:
     """One acquisition under way: what it wants, and what the store may know of it."""
 
     store: LockStore
@@ -89,15 +128,19 @@ class Seeking:
     clock: Clock
     #: Where in [0, 1) this waiter stands between the earliest and the latest poll.
     jitter: float = 0.0
-    #: A mere try: nobody will read who holds the lock.
-    trial: bool = False
-    host: Host | None = None
+    #: A mere try: its caller does not want to know who holds the lock.
+    try_once: bool = False
+    host: AcquisitionHost | None = None
     #: The name was busy last time: listen at once, and save the question that would say so.
-    crowded: bool = False
-    traced: bool = field(default=False, init=False)
-    doubted: bool = field(default=False, init=False)
-    answered: float = field(default=-math.inf, init=False)
+    was_busy: bool = False
+    #: When the caller must have an answer, whatever is silent; never later than `GRACE` allows.
+    limit: float = math.inf
+    #: Whether it goes on while the store cannot be asked, or only asks once more.
+    persists: bool = True
+    maybe_known: bool = field(default=False, init=False)
+    unanswered: bool = field(default=False, init=False)
     failures: int = field(default=0, init=False)
+    troubled: bool = field(default=False, init=False)
     parked: bool = field(default=False, init=False)
     reports: int = field(default=0, init=False)
 
@@ -105,154 +148,194 @@ class Seeking:
     def expired(self) -> bool:
         return self.clock() >= self.deadline
 
+    @property
+    def ends(self) -> float:
+        """When it must have ended."""
+        return min(self.limit, self.deadline + GRACE)
 
-def acquire(seeking: Seeking) -> Steps[Grant]:
+    @property
+    def last(self) -> float:
+        """The last instant for any answer but that to its withdrawal."""
+        ends = self.ends
+        return ends - min(RESERVE, (ends - self.began) / 4)
+
+
+def acquire(acquisition: Acquisition) -> Steps[Grant]:
     """Take the lock, waiting until the deadline.
 
     Cost: one round trip when free; behind others two to enqueue and one to claim, and at
-    most one a second while waiting (ten behind a holder that tells nobody).
+    most one a second while waiting (ten behind a holder that wakes no waiter).
     If interrupted: nothing is left in the store.
     """
     try:
         answer: Grant | Busy = UNASKED
-        if not seeking.crowded:
-            answer = yield from attempt(seeking, waits=False)
+        if not acquisition.was_busy:
+            answer = yield from attempt(acquisition, waits=False)
         while isinstance(answer, Busy):
-            answer = yield from _wait(seeking, answer)
+            answer = yield from _wait(acquisition, answer)
         return answer
     except GeneratorExit:
-        _tell(seeking, Abandoned(seeking.name, seeking.owner))
+        _notify(acquisition, Abandoned(acquisition.name, acquisition.owner))
         raise
-    except OutcomeUnknown as doubt:
-        if (yield from _withdraw_because(seeking, doubt)):
+    except OutcomeUnknown as unknown:
+        if (yield from _withdraw_because(acquisition, unknown)):
             # The outcome is known after all: the store knows nothing of us.
-            raise StoreUnavailable(str(doubt), doubt.store) from doubt
+            raise StoreUnavailable(str(unknown), unknown.store) from unknown
         raise
     except BaseException as interruption:
-        if seeking.traced:
-            yield from _withdraw_because(seeking, interruption)
+        if acquisition.maybe_known:
+            yield from _withdraw_because(acquisition, interruption)
         raise
 
 
-def _wait(seeking: Seeking, busy: Busy) -> Steps[Grant | Busy]:
+def _wait(acquisition: Acquisition, busy: Busy) -> Steps[Grant | Busy]:
     """Listen, then ask and park in turn while the same topics are the right ones."""
-    if seeking.expired:
-        raise (yield from give_up(seeking, busy.holder))
-    topics = seeking.store.topics(seeking.name, seeking.owner, busy)
-    with (yield from listen(topics)) as wakes:
+    if acquisition.expired:
+        raise (yield from give_up(acquisition, busy.holder))
+    topics = acquisition.store.topics(acquisition.name, acquisition.owner, busy)
+    with (yield from listen(topics, acquisition.deadline)) as wakes:
+        if acquisition.expired and busy is not UNASKED:
+            raise (yield from give_up(acquisition, busy.holder))
         while True:
-            answer = yield from attempt(seeking, waits=True)
-            if isinstance(answer, Grant) or seeking.expired:
+            answer = yield from attempt(acquisition, waits=True)
+            if isinstance(answer, Grant) or acquisition.expired:
                 return answer
-            if seeking.store.topics(seeking.name, seeking.owner, answer) != topics:
+            if acquisition.store.topics(acquisition.name, acquisition.owner, answer) != topics:
                 return answer
-            yield from _park(seeking, answer, wakes)
+            yield from _park(acquisition, answer, wakes)
 
 
-def _park(seeking: Seeking, busy: Busy, wakes: Wakes) -> Steps[None]:
+def _park(acquisition: Acquisition, busy: Busy, wakes: Wakes) -> Steps[None]:
     """Wait for a reason to ask again, and now and then say that we do."""
-    seeking.parked = True
-    waited = _waited(seeking)
-    _tell(seeking, Parked(seeking.name, seeking.owner, busy.holder, waited))
-    if waited >= REPORT * (seeking.reports + 1):
-        yield from _report(seeking, busy)
-    if (yield from park(wakes, wake_by(busy, seeking))):
-        _tell(seeking, Woken(seeking.name, seeking.owner))
+    acquisition.parked = True
+    waited = _waited(acquisition)
+    _notify(acquisition, Parked(acquisition.name, acquisition.owner, busy.holder, waited))
+    if waited >= REPORT * (acquisition.reports + 1):
+        yield from _report(acquisition, busy)
+    if (yield from park(wakes, wake_by(busy, acquisition))):
+        _notify(acquisition, Woken(acquisition.name, acquisition.owner))
 
 
-def _report(seeking: Seeking, busy: Busy) -> Steps[None]:
-    """Say now and then that somebody still waits, and for whom.  One round trip."""
-    seeking.reports += 1
-    holder = yield from _holder(seeking, busy.holder)
-    _tell(seeking, StillWaiting(seeking.name, seeking.owner, holder, _waited(seeking)))
+def _report(acquisition: Acquisition, busy: Busy) -> Steps[None]:
+    """Say now and then that this waiter still waits, and for which holder.  One round trip."""
+    acquisition.reports += 1
+    holder = yield from _holder(acquisition, busy.holder, acquisition.deadline)
+    _notify(
+        acquisition,
+        StillWaiting(acquisition.name, acquisition.owner, holder, _waited(acquisition)),
+    )
 
 
-def wake_by(busy: Busy, seeking: Seeking) -> float:
+def wake_by(busy: Busy, acquisition: Acquisition) -> float:
     """The instant at which a parked waiter asks again, wake or no wake."""
     cap = SILENT_CAP if busy.silent else POLL_CAP
-    pause = cap * (1 - seeking.jitter / 2)
+    pause = cap * (1 - acquisition.jitter / 2)
     if busy.left is not None:
         pause = min(pause, busy.left + 0.001)
-    return min(seeking.clock() + pause, seeking.deadline)
+    return min(acquisition.clock() + pause, acquisition.deadline)
 
 
-def attempt(seeking: Seeking, waits: bool) -> Steps[Grant | Busy]:
+def attempt(acquisition: Acquisition, waits: bool) -> Steps[Grant | Busy]:
     """Ask until there is an answer that can be trusted, or patience ends."""
     late = 0
-    while late < LATE_GRANTS:
-        asked, traced = seeking.clock(), seeking.traced
-        until = max(seeking.deadline, asked + ANSWER)
+    while True:
+        asked, known, until = acquisition.clock(), acquisition.maybe_known, acquisition.deadline
+        if until < asked + ANSWER or acquisition.limit < math.inf:
+            until = min(max(until, asked + ANSWER), acquisition.last)
         # From here on the store may know us, whatever strikes before the answer is in hand.
-        seeking.traced = True
+        acquisition.maybe_known = True
         try:
-            answer = yield from seeking.store.attempt(
-                seeking.name, seeking.owner, seeking.lease, waits, until
+            answer = yield from acquisition.store.attempt(
+                acquisition.name, acquisition.owner, acquisition.lease, waits, until
             )
         except (StoreMisconfigured, StoreUnavailable, OutcomeUnknown) as failure:
-            yield from _bear(seeking, failure, traced)
+            yield from _pause_or_raise(acquisition, failure, known, asked)
             continue
-        seeking.answered, seeking.failures = seeking.clock(), 0
+        answered, acquisition.failures = acquisition.clock(), 0
+        if acquisition.host is not None:
+            acquisition.host.silence.since = math.inf
         if isinstance(answer, Busy):
-            seeking.traced = traced or waits or seeking.doubted or answer.placed
+            acquisition.maybe_known = known or waits or acquisition.unanswered or answer.placed
             return answer
-        until = seeking.store.good_until(asked, seeking.lease)
-        if seeking.answered < until:
-            return Grant(seeking.name, seeking.owner, answer, asked, until, seeking.doubted)
+        until = acquisition.store.valid_until(asked, acquisition.lease)
+        if answered < until:
+            return Grant(
+                acquisition.name, acquisition.owner, answer, asked, until, acquisition.unanswered
+            )
         late += 1
-    raise _too_slow(seeking)
+        if late == LATE_GRANTS or answered >= acquisition.last:
+            raise _too_slow(acquisition)
 
 
-def _bear(seeking: Seeking, failure: StoreError, traced: bool) -> Steps[None]:
+def _pause_or_raise(
+    acquisition: Acquisition, failure: StoreError, known: bool, asked: float
+) -> Steps[None]:
     """Pause before the next question, or let the failure through."""
     if isinstance(failure, OutcomeUnknown):
-        seeking.doubted = True
+        acquisition.unanswered = True
     elif not failure.partial:
-        seeking.traced = traced  # the question was not executed
+        acquisition.maybe_known = known  # the question was not executed
     if isinstance(failure, StoreMisconfigured) or failure.final:
         raise failure
-    seeking.failures += 1
-    now = seeking.clock()
-    if now >= seeking.deadline or not _patient(seeking, now):
+    acquisition.failures += 1
+    now = acquisition.clock()
+    patience = _patience(acquisition, asked, now)
+    # The first failure may be that of one connection.
+    if now >= acquisition.deadline or (patience <= 0 and acquisition.failures > 1):
         raise failure
-    _tell(seeking, Troubled(seeking.name, seeking.owner, str(failure)))
-    if seeking.failures > 1:
-        pause = min(0.05 * 2**seeking.failures, 1.0) * (1 - seeking.jitter / 2)
-        yield from park(None, min(now + pause, seeking.deadline))
+    _trouble(acquisition, failure, max(patience, 0.0))
+    if acquisition.failures > 1:
+        pause = min(0.05 * 2**acquisition.failures, 1.0) * (1 - acquisition.jitter / 2)
+        yield from park(None, min(now + pause, acquisition.deadline))
 
 
-def _patient(seeking: Seeking, now: float) -> bool:
-    """A store that never answered gets a second chance; one that did gets some time."""
-    if seeking.answered == -math.inf:
-        return seeking.failures < 2
-    return now - seeking.answered < PATIENCE
+def _patience(acquisition: Acquisition, asked: float, now: float) -> float:
+    """For how many more seconds the store may fail to answer."""
+    silent = asked if acquisition.host is None else acquisition.host.silence.noted(asked, now)
+    if not acquisition.persists:
+        return 0.0
+    if acquisition.deadline < math.inf:
+        return acquisition.deadline - now
+    return max(silent, acquisition.began) + PATIENCE - now
 
 
-def _withdraw_because(seeking: Seeking, because: BaseException) -> Steps[bool]:
+def _trouble(acquisition: Acquisition, failure: StoreError, patience: float) -> None:
+    first, acquisition.troubled = not acquisition.troubled, True
+    event = Troubled(
+        acquisition.name, acquisition.owner, str(failure), failure.store, patience, first
+    )
+    _notify(acquisition, event)
+
+
+def _withdraw_because(acquisition: Acquisition, because: BaseException) -> Steps[bool]:
     """Remove every trace of us; True when the store has confirmed it."""
-    store, name, owner = seeking.store, seeking.name, seeking.owner
+    store, name, owner = acquisition.store, acquisition.name, acquisition.owner
+    now = acquisition.clock()
+    until = max(min(now + WITHDRAWAL, acquisition.ends), now + CHANCE)
     try:
-        yield from store.withdraw(name, owner, seeking.clock() + WITHDRAWAL)
+        yield from store.withdraw(name, owner, until)
     except GeneratorExit:
         raise
     except BaseException as failure:
         # The first exception goes on; this one may only annotate it.
-        because.add_note(f"could not withdraw {owner[:8]}… from {name!r}: {failure}")
-        if seeking.host is not None:
-            seeking.host.owe(store, name, owner, seeking.lease)
-        _tell(seeking, Withdrawn(name, owner, confirmed=False))
+        words = f"the store did not confirm that {owner[:8]}… is withdrawn from lock {name!r}"
+        because.add_note(f"{words} ({failure}); the keeper tries it again")
+        if acquisition.host is not None:
+            acquisition.host.owe(store, name, owner, acquisition.lease)
+        _notify(acquisition, Withdrawn(name, owner, confirmed=False))
         return False
-    _tell(seeking, Withdrawn(name, owner, confirmed=True))
+    _notify(acquisition, Withdrawn(name, owner, confirmed=True))
     return True
 
 
 def release(store: LockStore, grant: Grant, until: float) -> Steps[bool]:
     """Give the lock back; False when the lease had already ended.  One round trip.
 
-    A lost reply is made good by withdrawing, which does the same and may be repeated; after
-    it nobody can tell whether the lease had ended before, and nobody needs to.
+    A lost reply is made good by withdrawing, which does the same and may be repeated; after it
+    the store cannot tell whether the lease had ended before, and the caller need not know.
     """
     try:
-        if grant.doubted:
+        if grant.unanswered:
             return (yield from store.withdraw(grant.name, grant.owner, until))
         return (yield from store.release(grant.name, grant.owner, until))
     except GeneratorExit:
@@ -276,20 +359,27 @@ def _release_anyway(
         raise
     except BaseException as failure:
         # The first exception goes on; this one may only annotate it.
-        interruption.add_note(f"could not confirm the release of {grant.name!r}: {failure}")
+        words = f"the store did not confirm the release of lock {grant.name!r}"
+        interruption.add_note(f"{words} ({failure}); the keeper tries it again")
 
 
-def give_up(seeking: Seeking, owner: str | None) -> Steps[AcquireTimeout]:
+def give_up(acquisition: Acquisition, owner: str | None) -> Steps[AcquireTimeout]:
     """Say who holds the lock, as well as the store can tell."""
-    waited = _waited(seeking)
-    holder = None if seeking.trial else (yield from _holder(seeking, owner))
-    return AcquireTimeout(seeking.name, holder, waited)
+    waited = _waited(acquisition)
+    holder = (
+        None
+        if acquisition.try_once
+        else (yield from _holder(acquisition, owner, acquisition.last))
+    )
+    timeout = round(acquisition.deadline - acquisition.began, 9)
+    return AcquireTimeout(acquisition.name, holder, waited, timeout)
 
 
-def _holder(seeking: Seeking, owner: str | None) -> Steps[str | None]:
+def _holder(acquisition: Acquisition, owner: str | None, latest: float) -> Steps[str | None]:
     """The holder, for people: its host, process and program if the store knows them."""
+    until = min(acquisition.clock() + ANSWER, latest)
     try:
-        info = yield from seeking.store.look(seeking.name, seeking.clock() + ANSWER)
+        info = yield from acquisition.store.look(acquisition.name, until)
     except StoreError:
         info = None
     if info is not None and info.holders:
@@ -297,17 +387,17 @@ def _holder(seeking: Seeking, owner: str | None) -> Steps[str | None]:
     return f"owner {owner[:8]}…" if owner else None
 
 
-def _too_slow(seeking: Seeking) -> StoreUnavailable:
+def _too_slow(acquisition: Acquisition) -> StoreUnavailable:
     return StoreUnavailable(
-        f"lock {seeking.name!r} was granted, but each answer took longer than its lease of "
-        f"{seeking.lease:.3g} s; ask for a longer lease"
+        f"lock {acquisition.name!r} was granted, but each answer took longer than its lease of "
+        f"{duration(acquisition.lease)}; ask for a longer lease"
     )
 
 
-def _waited(seeking: Seeking) -> float:
-    return max(0.0, seeking.clock() - seeking.began)
+def _waited(acquisition: Acquisition) -> float:
+    return max(0.0, acquisition.clock() - acquisition.began)
 
 
-def _tell(seeking: Seeking, event: Event) -> None:
-    if seeking.host is not None:
-        seeking.host.tell(event)
+def _notify(acquisition: Acquisition, event: Event) -> None:
+    if acquisition.host is not None:
+        acquisition.host.notify(event)

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.faults import FaultProxy
-from interlock.testing.servers import RedisServer
+from tests.support.faults import FaultProxy
+from tests.support.servers import RedisServer
 
+from ...support.worlds import WORLDS, World
 from .watching import raw
-from .worlds import WORLDS, World
 
 
 @pytest.fixture(params=sorted(WORLDS))

@@ -7,16 +7,20 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, TypeAlias
 
-from interlock.api.identity import new_identity
-from interlock.backends.redis import RedisBackend, SettingsDoor, read_url
-from interlock.backends.redis.permits import LeasedSemaphores, RedisPermits, Semaphores
+from interlock.backends.redis import RedisBackend, UrlFactory, read_url
+from interlock.backends.redis.semaphores import (
+    RedisLeasedSemaphores,
+    RedisPermitStore,
+    RedisSemaphores,
+)
 from interlock.drive import arun, now, run
 from interlock.model import MOST, Grant, permit_id
-from interlock.recipes.lock import Seeking, acquire, release
+from interlock.recipes.lock import Acquisition, acquire, release
+from interlock.session.identity import new_identity
 from interlock.steps import Steps
 
-from .watching import eventually
-from .worlds import PATIENCE, World
+from ...support.eventually import eventually
+from ...support.worlds import PATIENCE, World
 
 #: Where everything of the name `k` is.
 SHARES, LEASES, KIND = "interlock:permits:{k}", "{k}:timeout", "interlock:kind:{k}"
@@ -31,11 +35,11 @@ HOLDERS = {"semaphore": SHARES, "leased_semaphore": LEASES}
 KINDS = sorted(HOLDERS)
 
 
-def permits_of(kind: str, permits: int | None = None, weight: int = 1) -> RedisPermits:
+def permits_of(kind: str, permits: int | None = None, weight: int = 1) -> RedisPermitStore:
     """The store of one kind of semaphore."""
     if kind == "semaphore":
-        return Semaphores(permits, weight, "test")
-    return LeasedSemaphores(permits, "test")
+        return RedisSemaphores(permits, weight, "test")
+    return RedisLeasedSemaphores(permits, "test")
 
 
 def share_of(kind: str, owner: str) -> str | bytes:
@@ -49,13 +53,13 @@ class Person:
     def __init__(self, world: World, url: str, store: Any) -> None:
         self.world, self.store, self.identity = world, store, new_identity()
         world._clients.append(self)
-        backend = RedisBackend(SettingsDoor(read_url(url)))
+        backend = RedisBackend(UrlFactory(read_url(url)))
         self.link: Any = backend.link() if world.name == "threads" else backend.alink()
         self._numbers = itertools.count(1)
 
     def owner(self) -> str:
         """A new owner of this person's."""
-        return f"{self.identity}:{next(self._numbers)}{self.store.mark}"
+        return f"{self.identity}:{next(self._numbers)}{self.store.kind_code}"
 
     def start(self, steps: Steps[Any]) -> Future[Any]:
         if self.world.name == "threads":
@@ -70,10 +74,12 @@ class Person:
         owner = owner or self.owner()
         return self.do(self.store.attempt("k", owner, lease, waits, now() + 5))
 
-    def seeking(self, timeout: float = MOST, lease: float = LONG, jitter: float = 0.0) -> Seeking:
+    def seeking(
+        self, timeout: float = MOST, lease: float = LONG, jitter: float = 0.0
+    ) -> Acquisition:
         """An acquisition that has not begun."""
         at = now()
-        return Seeking(self.store, "k", self.owner(), lease, at, at + timeout, now, jitter)
+        return Acquisition(self.store, "k", self.owner(), lease, at, at + timeout, now, jitter)
 
     def wait(self, timeout: float = MOST, lease: float = LONG) -> Future[Grant]:
         """The whole recipe: ask, listen, wait; a grant in the end."""

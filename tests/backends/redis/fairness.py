@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from interlock.backends.redis import RedisBackend, SettingsDoor, read_url
-from interlock.backends.redis.fair import WAIT, FairLocks
+from interlock.backends.redis import RedisBackend, UrlFactory, read_url
+from interlock.backends.redis.fair_locks import WAIT, RedisFairLocks
 from interlock.drive import now, run
 from interlock.model import Busy
 from interlock.steps import Steps
@@ -39,7 +39,7 @@ class Desk:
 
     def __init__(self, url: str, peek: Any) -> None:
         self.peek = peek
-        self.link = RedisBackend(SettingsDoor(read_url(url))).link()
+        self.link = RedisBackend(UrlFactory(read_url(url))).link()
 
     def _run(self, steps: Steps[Any]) -> Any:
         return run(steps, self.link)
@@ -47,7 +47,7 @@ class Desk:
     def ask(
         self, owner: str, waits: bool = True, wait: float = WAIT, lease: float = 30.0
     ) -> int | Busy:
-        store = FairLocks("here", wait)
+        store = RedisFairLocks("here", wait)
         answer: int | Busy = self._run(store.attempt("k", owner, lease, waits, now() + 10))
         return answer
 
@@ -65,15 +65,15 @@ class Desk:
         return answer
 
     def release(self, owner: str) -> bool:
-        released: bool = self._run(FairLocks("here").release("k", owner, now() + 10))
+        released: bool = self._run(RedisFairLocks("here").release("k", owner, now() + 10))
         return released
 
     def withdraw(self, owner: str, wait: float = WAIT) -> bool:
-        held: bool = self._run(FairLocks("here", wait).withdraw("k", owner, now() + 10))
+        held: bool = self._run(RedisFairLocks("here", wait).withdraw("k", owner, now() + 10))
         return held
 
     def look(self) -> Any:
-        return self._run(FairLocks("here").look("k", now() + 10))
+        return self._run(RedisFairLocks("here").look("k", now() + 10))
 
     # --- what Java does, by hand -----------------------------------------------------------
 
@@ -130,9 +130,9 @@ class Desk:
     @contextmanager
     def heard(self, *owners: str) -> Iterator[Any]:
         """Somebody hears for these owners of ours, as their clients would."""
-        with self.peek.pubsub() as ears:
+        with self.peek.pubsub() as subscriber:
             topics = {f"interlock:wake:{owner[:36]}" for owner in owners}
-            ears.subscribe(*topics)
+            subscriber.subscribe(*topics)
             for _ in topics:
-                assert ears.get_message(timeout=5)["type"] == "subscribe"
-            yield ears
+                assert subscriber.get_message(timeout=5)["type"] == "subscribe"
+            yield subscriber

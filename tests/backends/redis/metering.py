@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from interlock.backends.redis import scripts
 
-from .watching import Monitor, Seen, eventually, sha
-from .worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
+from .watching import Monitor, Seen, sha
 
 
 class Sort(NamedTuple):
@@ -26,40 +27,23 @@ class Sort(NamedTuple):
 
 
 def _sort(make: Callable[[Any, str], Any], rival: str, layout: str, **others: str) -> Sort:
-    verbs = {verb: f"{layout}_{verb}" for verb in ("attempt", "release", "withdraw", "look")}
-    return Sort(make, rival, **{**verbs, **others})
+    verbs = {verb: f"{layout}_{verb}" for verb in ("attempt", "release", "look")}
+    verbs.update(others)
+    return Sort(make, rival, **verbs, withdraw=verbs["release"])
 
 
 SORTS = {
     "lock": _sort(lambda il, name: il.lock(name), "lock", "lock"),
     "mutex": _sort(lambda il, name: il.mutex(name), "mutex", "mutex"),
-    "fair_lock": _sort(
-        lambda il, name: il.fair_lock(name), "fair_lock", "fair", withdraw="fair_release"
-    ),
-    "fenced_lock": _sort(
-        lambda il, name: il.fenced_lock(name),
-        "fenced_lock",
-        "lock",
-        attempt="fenced_attempt",
-        look="fenced_look",
-    ),
+    "fair_lock": _sort(lambda il, name: il.fair_lock(name), "fair_lock", "fair", look="lock_look"),
+    "fenced_lock": _sort(lambda il, name: il.fenced_lock(name), "fenced_lock", "lock"),
     "read": _sort(
-        lambda il, name: il.rwlock(name).read(), "write", "rwlock", withdraw="rwlock_release"
+        lambda il, name: il.rwlock(name).read(), "write", "rwlock", release="rwlock_leave"
     ),
-    "write": _sort(
-        lambda il, name: il.rwlock(name).write(), "write", "rwlock", withdraw="rwlock_release"
-    ),
-    "semaphore": _sort(
-        lambda il, name: il.semaphore(name, permits=1),
-        "semaphore",
-        "permits",
-        withdraw="permits_release",
-    ),
+    "write": _sort(lambda il, name: il.rwlock(name).write(), "write", "rwlock"),
+    "semaphore": _sort(lambda il, name: il.semaphore(name, permits=1), "semaphore", "permits"),
     "leased_semaphore": _sort(
-        lambda il, name: il.leased_semaphore(name, permits=1),
-        "leased_semaphore",
-        "permits",
-        withdraw="permits_release",
+        lambda il, name: il.leased_semaphore(name, permits=1), "leased_semaphore", "permits"
     ),
 }
 SEMAPHORES = ("semaphore", "leased_semaphore")
@@ -102,6 +86,6 @@ def introduced(world: World, url: str, peek: Any, meter: Meter) -> Any:
     """A client that has introduced itself, so that this costs nothing later."""
     client = world.connect(url)
     world.do(world.do(client.lock("warm").acquire).release)
-    eventually(lambda: peek.exists(f"interlock:client:{client.identity}"))
+    eventually(lambda: peek.exists(f"interlock:client:{client._session.identity}"))
     meter.spent()
     return client

@@ -7,19 +7,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from interlock.backends.redis.rw import RwLocks
+from interlock.backends.redis.rwlocks import RedisRwLocks
 from interlock.drive import now
 from interlock.events import Event, Woken
 from interlock.model import PROVISIONAL, Busy, LockInfo
-from interlock.recipes.lock import Seeking, acquire
+from interlock.recipes.lock import Acquisition, Silence, acquire
+from interlock.spi import LockStore
 from interlock.steps import Steps
-from interlock.stores import LockStore
 
-from .worlds import World
+from ...support.worlds import World
 
 QUEUE, CHANNEL = "interlock:queue:{k}", "redisson_rwlock:{k}"
 
-READ, WRITE = RwLocks("read", "here"), RwLocks("write", "here")
+READ, WRITE = RedisRwLocks("read", "here"), RedisRwLocks("write", "here")
 
 #: Long enough that no lease ends during a test.
 LEASE = 20.0
@@ -45,7 +45,7 @@ def hold(owner: str, number: int = 1) -> str:
     return f"{{k}}:{owner}:rwlock_timeout:{number}"
 
 
-def mode_of(owner: str) -> RwLocks:
+def mode_of(owner: str) -> RedisRwLocks:
     """The store that an owner's number belongs to."""
     return WRITE if owner.endswith("6") else READ
 
@@ -55,12 +55,12 @@ class Desk:
 
     def __init__(self, world: World, url: str, peek: Any) -> None:
         self.world, self.peek = world, peek
-        self.client = world.connect(url)
+        self.client, self.silence = world.connect(url), Silence()
         #: Whose acquisitions did not only ask again, but were woken.
         self.woken: list[str] = []
 
     def run(self, steps: Steps[Any]) -> Any:
-        return self.world.do(lambda: self.client.run(steps))
+        return self.world.do(lambda: self.client._session.run(steps))
 
     def ask(self, owner: str, lease: float = LEASE, waits: bool = False) -> int | Busy:
         steps = mode_of(owner).attempt("k", owner, lease, waits, now() + 10)
@@ -81,10 +81,10 @@ class Desk:
         """Begin to acquire, with all that belongs to it; the future has the grant."""
         began = now()
         terms = (mode_of(owner), "k", owner, LEASE, began, began + timeout, now)
-        seeking = Seeking(*terms, host=self)
-        return self.world.start(lambda: self.client.run(acquire(seeking)))
+        seeking = Acquisition(*terms, host=self)
+        return self.world.start(lambda: self.client._session.run(acquire(seeking)))
 
-    def tell(self, event: Event) -> None:
+    def notify(self, event: Event) -> None:
         """Something happened to an acquisition."""
         if isinstance(event, Woken):
             self.woken.append(event.owner)
@@ -169,45 +169,45 @@ class Desk:
         return int(dict(self.peek.pubsub_numsub(CHANNEL))[CHANNEL])
 
     @contextmanager
-    def ears(self, *clients: int) -> Iterator[Ears]:
+    def subscribed(self, *clients: int) -> Iterator[Subscribed]:
         """Somebody hears for these clients of ours, as they would themselves."""
         topics = [reads(0, client)[:36] for client in clients]
-        with Ears(self.peek, *(f"interlock:wake:{topic}" for topic in topics)) as ears:
-            yield ears
+        with Subscribed(self.peek, *(f"interlock:wake:{topic}" for topic in topics)) as subscriber:
+            yield subscriber
 
     @contextmanager
-    def java_waits(self) -> Iterator[Ears]:
+    def java_waits(self) -> Iterator[Subscribed]:
         """A waiter of Java's listens."""
-        with Ears(self.peek, CHANNEL) as ears:
-            yield ears
+        with Subscribed(self.peek, CHANNEL) as subscriber:
+            yield subscriber
 
 
-class Ears:
+class Subscribed:
     """Listens to some channels, and tells what was heard up to now."""
 
     def __init__(self, peek: Any, *channels: str) -> None:
         self._peek, self._channels, self._heard = peek, channels, list[str]()
 
-    def __enter__(self) -> Ears:
-        self._ears = self._peek.pubsub()
-        self._ears.subscribe(*self._channels, f"end of {id(self)}")
+    def __enter__(self) -> Subscribed:
+        self._pubsub = self._peek.pubsub()
+        self._pubsub.subscribe(*self._channels, f"end of {id(self)}")
         for _ in (*self._channels, "end"):
-            assert self._ears.get_message(timeout=5)["type"] == "subscribe"
+            assert self._pubsub.get_message(timeout=5)["type"] == "subscribe"
         return self
 
     def __exit__(self, *exit: object) -> None:
-        self._ears.unsubscribe(*self._channels)
+        self._pubsub.unsubscribe(*self._channels)
         gone = 0
         while gone < len(self._channels):  # until the server knows it too
-            gone += self._ears.get_message(timeout=5)["type"] == "unsubscribe"
-        self._ears.close()
+            gone += self._pubsub.get_message(timeout=5)["type"] == "unsubscribe"
+        self._pubsub.close()
 
     def heard(self) -> list[str]:
         """Everything that was said before now, in order."""
         self._peek.publish(f"end of {id(self)}", "")
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline:
-            message = self._ears.get_message(timeout=5)
+            message = self._pubsub.get_message(timeout=5)
             if message is not None and message["channel"] not in self._channels:
                 return list(self._heard)
             if message is not None:

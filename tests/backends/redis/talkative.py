@@ -22,6 +22,9 @@ from interlock import aio
 
 CANARY, GUARDED, DEAF = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 
+#: Seconds that it waits for what cannot be reached.
+TIMEOUT = 0.5
+
 RIGHT = f"redis://:{CANARY}@127.0.0.1:{GUARDED}"
 
 URLS = [
@@ -61,14 +64,20 @@ def loudly(action: Callable[[], Any]) -> None:
 
 
 def say_client(client: Any) -> None:
-    say(client, client.backend, client.link, client.keeper, client.backend.label)
+    say(
+        client,
+        client._session.backend,
+        client._session.link,
+        client._session.keeper,
+        client._session.backend.label,
+    )
 
 
 def use_threads(url: Any) -> None:
     with interlock.connect(url) as client:
         say_client(client)
-        with client.lock("k", lease=0.3) as hold, client.mutex("m"):
-            say(hold, client.lock("k"), hold.grant)
+        with client.lock("k", lease=0.3, timeout=TIMEOUT) as hold, client.mutex("m"):
+            say(hold, client.lock("k"), hold._lease.grant)
             other = threading.Thread(target=loudly, args=(lambda: give_up(client),))
             other.start()
             other.join()
@@ -93,8 +102,8 @@ def lose(hold: Any) -> None:
 async def use_tasks(url: Any) -> None:
     async with aio.connect(url) as client:
         say_client(client)
-        async with client.lock("k", lease=0.3) as hold:
-            say(hold, client.lock("k"), hold.grant)
+        async with client.lock("k", lease=0.3, timeout=TIMEOUT) as hold:
+            say(hold, client.lock("k"), hold._lease.grant)
             await asyncio.to_thread(lose, hold)
 
 
@@ -104,7 +113,7 @@ def main() -> None:
         loudly(lambda url=url: use_threads(url))  # type: ignore[misc]
         loudly(lambda url=url: asyncio.run(use_tasks(url), debug=True))  # type: ignore[misc]
     loudly(lambda: use_threads(redis.Redis(port=GUARDED, password=CANARY)))
-    loudly(lambda: interlock.connect(RIGHT, pasword=CANARY))
+    loudly(lambda: interlock.connect(RIGHT, pasword=CANARY))  # type: ignore[arg-type]
     sys.stdout.write("the end\n")
 
 

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from interlock import AcquireTimeout, LockLost, StoreMisconfigured
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
-from .watching import eventually, raw
-from .worlds import Threads, World
+from ...support.eventually import eventually
+from ...support.worlds import Threads, World
+from .watching import raw
 
 pytestmark = pytest.mark.server
 
@@ -70,7 +71,9 @@ def use_everything(world: World, server: Fortress) -> None:
     for kind in ("lock", "mutex", "fair_lock", "fenced_lock", "write", "semaphore", "leased"):
         contend(world, server, *(KINDS[kind](each) for each in (first, second)))
     wait_for_java(world, server, first.lock("orders:java"))
+    count_on(world, server, first.fenced_lock("orders:counted"))
     read_and_write(world, server, first, second)
+    leave_a_crowd(world, server, cache=first.rwlock("orders:many").read())
     come_back(world, second.semaphore("orders:back", permits=1, lease=0.05, renew=False))
     line_up_and_leave(world, server, first, second)
     count_down(world, server, first, second)
@@ -97,8 +100,8 @@ def contend(world: World, server: Fortress, first: Any, second: Any) -> None:
         world.do(lambda: second.acquire(timeout=0.02))
     waiting = world.start(second.acquire)
     eventually(lambda: queued(server, first.name), within=2)
-    until = hold.until
-    eventually(lambda: hold.until > until or hold.lost, within=2)
+    until = hold._lease.until
+    eventually(lambda: hold._lease.until > until or hold.lost, within=2)
     world.do(hold.release)
     world.do(waiting.result(5).release)
 
@@ -113,6 +116,16 @@ def read_and_write(world: World, server: Fortress, first: Any, second: Any) -> N
     world.do(beside.release)
     world.do(writing.result(5).downgrade)
     world.do(writing.result().release)
+
+
+def leave_a_crowd(world: World, server: Fortress, cache: Any) -> None:
+    """Read beside very many others."""
+    with raw(server.port, username="admin", password="pw", db=1) as java:
+        java.hset("orders:many", mapping={"mode": "read"} | {f"{JAVA}{n}": "1" for n in range(99)})
+        java.pexpire("orders:many", 20_000)
+        for n in range(99):
+            java.set(f"{{orders:many}}:{JAVA}{n}:rwlock_timeout:1", "1", px=20_000)
+    world.do(world.do(cache.acquire).release)
 
 
 def come_back(world: World, semaphore: Any) -> None:
@@ -139,7 +152,7 @@ def line_up_and_leave(world: World, server: Fortress, first: Any, second: Any) -
 
 def count_down(world: World, server: Fortress, first: Any, second: Any) -> None:
     latch = first.latch("orders:latch")
-    world.do(lambda: latch.set(2))
+    world.do(lambda: latch.start(2))
     waiting = world.start(second.latch("orders:latch").wait)
     world.do(latch.count_down)
     world.do(latch.count_down)
@@ -175,6 +188,15 @@ def wait_for_java(world: World, server: Fortress, lock: Any) -> None:
         java.delete("orders:java")
         java.publish("redisson_lock__channel:{orders:java}", "0")
         world.do(waiting.result(5).release)
+
+
+def count_on(world: World, server: Fortress, lock: Any) -> None:
+    """Go on from a token of Java's."""
+    with raw(server.port, username="admin", password="pw", db=1) as java:
+        token = java.incr("redisson_lock_token:{orders:counted}")
+    hold = world.do(lock.acquire)
+    assert hold.token == token + 1
+    world.do(hold.release)
 
 
 def test_documented_rights_are_enough(world: World, server: Fortress) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from interlock import aio
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
-from .watching import Monitor, eventually
-from .worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World, nested
+from .watching import Monitor
 
 pytestmark = pytest.mark.server
 
@@ -21,7 +22,7 @@ def settled(world: World, url: str, peek: Any, kind: str = "lock") -> Any:
     """A client that has introduced itself and whose scripts are known."""
     client = world.connect(url)
     world.do(world.do(getattr(client, kind)("warm").acquire).release)
-    eventually(lambda: peek.exists(f"interlock:client:{client.identity}"))
+    eventually(lambda: peek.exists(f"interlock:client:{client._session.identity}"))
     return client
 
 
@@ -43,18 +44,6 @@ def test_reentering_costs_the_server_nothing(
     with Monitor(redis_server.port) as monitor:
         world.do(lambda: nested(world, lock))
         assert [seen.verb for seen in monitor.sent()] == ["EVALSHA"] * 2
-
-
-def nested(world: World, lock: Any) -> Any:
-    if world.name == "threads":
-        with lock, lock, lock:
-            return None
-    return _nested(lock)
-
-
-async def _nested(lock: Any) -> None:
-    async with lock, lock, lock:
-        pass
 
 
 def test_waiter_asks_at_most_once_a_second(

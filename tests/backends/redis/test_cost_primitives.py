@@ -10,11 +10,12 @@ import pytest
 
 from interlock.backends.redis.scripts import script
 from interlock.recipes import lock as recipe
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .metering import REENTRANT, SEMAPHORES, SORTS, Meter, Sort, introduced, script_names
-from .watching import Monitor, eventually
-from .worlds import World
+from .watching import Monitor
 
 pytestmark = pytest.mark.server
 
@@ -43,11 +44,12 @@ def client(world: World, redis_url: str, peek: Any, meter: Meter) -> Any:
 def in_turn(world: World, *actions: Callable[[], Any]) -> None:
     """Do several things one after another, all in one thread or task."""
 
-    async def each() -> None:
+    async def each() -> list[Any]:
+        outcomes = []
         for action in actions:
             outcome = action()
-            if inspect.isawaitable(outcome):
-                await outcome
+            outcomes.append(await outcome if inspect.isawaitable(outcome) else outcome)
+        return outcomes
 
     world.do(each if world.name == "tasks" else lambda: [action() for action in actions])
 
@@ -140,7 +142,7 @@ def test_second_reader_costs_one_command(
     world.do(SORTS["read"].make(other, "k").acquire)
     meter.spent()
     world.do(world.do(SORTS["read"].make(client, "k").acquire).release)
-    assert meter.spent() == ["rwlock_attempt", "rwlock_release"]
+    assert meter.spent() == ["rwlock_attempt", "rwlock_leave"]
 
 
 # --- waiting ------------------------------------------------------------------------------------
@@ -176,8 +178,8 @@ def test_setting_counting_and_looking_at_a_latch_is_one_command_each(
 ) -> None:
     latch = client.latch("k")
     for action, cost in (
-        (lambda: latch.set(1), "latch_set"),
-        (lambda: latch.count, "latch_look"),
+        (lambda: latch.start(1), "latch_set"),
+        (lambda: latch.count(), "latch_look"),
         (lambda: latch.wait(timeout=0), "latch_pass"),
         (latch.count_down, "latch_count"),
         (latch.wait, "latch_pass"),
@@ -191,7 +193,7 @@ def test_waiting_for_a_latch_is_two_commands_and_one_to_pass(
 ) -> None:
     monkeypatch.setattr(recipe, "POLL_CAP", 60.0)  # only a wake makes anybody ask again here
     latch, channel = client.latch("k"), "redisson_countdownlatch__channel__{k}"
-    world.do(lambda: latch.set(1))
+    world.do(lambda: latch.start(1))
     meter.spent()
     waiting = world.start(latch.wait)
     eventually(lambda: meter.seen() == ["latch_pass", "SUBSCRIBE", "latch_pass"])
@@ -273,7 +275,7 @@ def test_inspecting_is_three_commands_when_held_and_one_when_free(
 
 
 def test_inspecting_a_latch_is_two_commands(world: World, client: Any, meter: Meter) -> None:
-    world.do(lambda: client.latch("k").set(2))
+    world.do(lambda: client.latch("k").start(2))
     meter.spent()
     assert world.do(lambda: client.inspect("k")).count == 2
     assert meter.spent() == ["names_classify", "latch_look"]

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from interlock import StoreUnavailable
-from interlock.testing.faults import FaultProxy
+from tests.support.faults import FaultProxy
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .fairness import QUEUE, SCORES, SEEN
-from .watching import eventually, litter, sha, tombs
-from .worlds import World
+from .watching import litter, sha, tombs
 
 pytestmark = pytest.mark.server
 
@@ -71,7 +72,7 @@ def test_lost_reply_to_a_waiter_keeps_its_place(
     proxy.lose_reply(sha("fair_attempt"))
     eventually(lambda: proxy.fired == 1)  # it asks again and again
     lost = peek.zscore(SEEN, order[0])
-    # The lost connection may have been its ear: once it has asked anew it hears again.
+    # The lost connection may have been its wake connection: once it has asked anew it hears again.
     eventually(lambda: peek.zscore(SEEN, order[0]) > lost and hears(peek, order[0]))
     assert peek.lrange(QUEUE, 0, -1) == order
     world.do(hold.release)

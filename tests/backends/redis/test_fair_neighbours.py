@@ -10,11 +10,12 @@ import pytest
 
 from interlock import LockLost, StoreMisconfigured
 from interlock.model import Busy
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .fairness import QUEUE, SCORES, Desk, channel, javas, our
-from .watching import Monitor, eventually, litter, messages, sha
-from .worlds import World
+from .watching import Monitor, litter, messages, sha
 
 pytestmark = pytest.mark.server
 

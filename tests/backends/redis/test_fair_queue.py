@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from interlock import AcquireTimeout, aio
-from interlock.backends.redis.fair import WAIT
+from interlock.backends.redis.fair_locks import WAIT
 from interlock.model import PROVISIONAL
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .fairness import GRACE_MS, QUEUE, SCORES, SEEN, Desk, javas, our
-from .watching import Monitor, eventually, litter, sha, tombs
-from .worlds import World
+from .watching import Monitor, litter, sha, tombs
 
 pytestmark = pytest.mark.server
 
@@ -162,10 +163,10 @@ def test_try_never_overtakes_and_is_never_remembered(desk: Desk) -> None:
     desk.gets(our(1))
     desk.refused(our(2))
     desk.peek.delete("k")  # as if the holder's lease had run out
-    with desk.heard(our(2)) as ears:
+    with desk.heard(our(2)) as subscriber:
         busy = desk.refused(our(3), waits=False)
         assert busy.holder == our(2) and busy.left is not None and 0 < busy.left <= 5
-        assert ears.get_message(timeout=5)["data"] == our(2)
+        assert subscriber.get_message(timeout=5)["data"] == our(2)
     assert desk.queue() == [our(2)]
     assert desk.gets(our(2))
 

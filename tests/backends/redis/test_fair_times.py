@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.redis.fair import WAIT, FairLocks
+from interlock.backends.redis.fair_locks import WAIT, RedisFairLocks
 from interlock.backends.redis.scripts import script
 from interlock.model import FOREVER, PROVISIONAL
 from interlock.recipes.lock import POLL_CAP
@@ -48,11 +48,11 @@ def test_the_scripts_constants_are_pythons() -> None:
 
 
 def test_wait_is_the_timeout_where_there_is_one() -> None:
-    store = FairLocks("here")
-    assert store.waiting(FOREVER).wait == store.waiting(0.0).wait == WAIT == 300.0
-    assert store.waiting(2.5).wait == 2.5
-    assert store.waiting(2.5).waiting(FOREVER).wait == WAIT
-    assert store.waiting(2.5).mark == store.mark == "3"
+    store = RedisFairLocks("here")
+    assert store.for_wait(FOREVER).wait == store.for_wait(0.0).wait == WAIT == 300.0
+    assert store.for_wait(2.5).wait == 2.5
+    assert store.for_wait(2.5).for_wait(FOREVER).wait == WAIT
+    assert store.for_wait(2.5).kind_code == store.kind_code == "3"
 
 
 def test_each_waiters_time_follows_that_of_the_one_before_it(desk: Desk) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.redis import RedisBackend, SettingsDoor, read_url
+from interlock.backends.redis import RedisBackend, UrlFactory, read_url
 from interlock.drive import now, run
 from interlock.model import Busy
 
@@ -36,7 +36,7 @@ class Replay:
     """Our operations under Redisson's names, with Redisson's replies."""
 
     def __init__(self, url: str, peek: Any) -> None:
-        self._backend, self._peek = RedisBackend(SettingsDoor(read_url(url))), peek
+        self._backend, self._peek = RedisBackend(UrlFactory(read_url(url))), peek
         self._link, self._store = self._backend.link(), self._backend.locks
 
     def close(self) -> None:

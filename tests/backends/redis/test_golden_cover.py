@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.redis import RedisBackend, SettingsDoor, read_url
-from interlock.backends.redis.permits import NEVER
+from interlock.backends.redis import RedisBackend, UrlFactory, read_url
+from interlock.backends.redis.semaphores import NEVER
 from interlock.drive import now, run
 from interlock.errors import StoreMisconfigured
 from interlock.model import Busy
@@ -125,7 +125,7 @@ def attempt(store: Any, step: dict[str, Any], link: Any) -> Any:
 @pytest.mark.server
 def test_a_non_reentrant_lock_of_java_is_a_lock(redis_url: str, peek: Any) -> None:
     """Java refuses the same thread; an owner of ours is one acquisition, so that it repeats."""
-    backend = RedisBackend(SettingsDoor(read_url(redis_url)))
+    backend = RedisBackend(UrlFactory(read_url(redis_url)))
     link, (first, again, other) = backend.link(), BY_NAME["non-reentrant"]
 
     assert isinstance(attempt(backend.locks, first, link), int)
@@ -139,7 +139,7 @@ def test_a_non_reentrant_lock_of_java_is_a_lock(redis_url: str, peek: Any) -> No
 @pytest.mark.server
 def test_our_release_tells_also_where_a_spin_lock_would_not(redis_url: str, peek: Any) -> None:
     """A spin lock wakes nobody; ours shares its layout, and whoever waits is told."""
-    backend = RedisBackend(SettingsDoor(read_url(redis_url)))
+    backend = RedisBackend(UrlFactory(read_url(redis_url)))
     link, (taken, released) = backend.link(), BY_NAME["spin: no message on release"]
 
     with messages(peek, "redisson*") as published:
@@ -154,7 +154,7 @@ def test_our_release_tells_also_where_a_spin_lock_would_not(redis_url: str, peek
 @pytest.mark.server
 def test_a_plain_lock_is_not_read_as_a_read_write_lock(redis_url: str, peek: Any) -> None:
     """Redisson grants the read, and releasing one destroys the other: ours refuses it."""
-    backend = RedisBackend(SettingsDoor(read_url(redis_url)))
+    backend = RedisBackend(UrlFactory(read_url(redis_url)))
     link = backend.link()
     taken, read, write = BY_NAME["cross: read lock on the hash of a plain lock is granted"]
 

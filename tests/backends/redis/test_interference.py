@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 from interlock import LockLost, StoreMisconfigured
-from interlock.backends.redis import RedisBackend, SettingsDoor, read_url
+from interlock.backends.redis import RedisBackend, UrlFactory, read_url
 from interlock.drive import now, run
 
-from .watching import eventually, litter, tombs
-from .worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
+from .watching import litter, tombs
 
 pytestmark = pytest.mark.server
 
@@ -133,7 +134,7 @@ def test_operations_on_a_name_of_another_kind_change_nothing(
     redis_url: str, peek: Any, kind: str
 ) -> None:
     """Also those of a holder that was there before: renew and withdraw do not even fail."""
-    backend = RedisBackend(SettingsDoor(read_url(redis_url)))
+    backend = RedisBackend(UrlFactory(read_url(redis_url)))
     store, link = (backend.locks if kind == "lock" else backend.mutexes), backend.link()
     occupy_list(peek)
     assert run(store.renew([("k", OWNER)], 1.0, now() + 5), link) == [False]

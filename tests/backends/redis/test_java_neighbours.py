@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from interlock import AcquireTimeout, LockLost
-from interlock.backends.redis import RedisBackend, SettingsDoor, locks, read_url
+from interlock.backends.redis import RedisBackend, UrlFactory, locks, read_url
 from interlock.drive import now, run
 
-from .watching import eventually, litter
-from .worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
+from .watching import litter
 
 pytestmark = pytest.mark.server
 
@@ -118,7 +119,7 @@ def test_next_waiter_hears_java_though_it_came_behind_one_of_ours(
 
 def test_release_frees_the_lock_for_all_where_java_waits(redis_url: str, peek: Any) -> None:
     """Java's waiter and ours are both told; whoever asks first gets it."""
-    backend = RedisBackend(SettingsDoor(read_url(redis_url)))
+    backend = RedisBackend(UrlFactory(read_url(redis_url)))
     link, store, until = backend.link(), backend.locks, now() + 10
     client = "00000000-0000-8000-8000-000000000001"
     holder, waiter = f"{client}:1", f"{client}:2"
@@ -174,11 +175,11 @@ def test_names_where_java_was_met_are_not_remembered_without_end(
 ) -> None:
     """Most waiters behind Java give up on some names for ever, and nobody passes there."""
     monkeypatch.setattr(locks, "REMEMBERED", 10)
-    neighbours = locks.Neighbours()
+    turns = locks.ForeignTurns()
     for number in range(1000):
-        neighbours.met(f"given-up-{number}")
-        neighbours.met(f"passed-{number}")
-        neighbours.passed(f"passed-{number}")
+        turns.refused(f"given-up-{number}")
+        turns.refused(f"passed-{number}")
+        turns.granted(f"passed-{number}")
 
-    assert len(neighbours._meeting) <= 10
-    assert len(neighbours._met) <= 10
+    assert len(turns._refused) <= 10
+    assert len(turns._before) <= 10

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from interlock.backends.redis import RedisBackend, SettingsDoor, read_url
-from interlock.backends.redis.latches import Latches
+from interlock.backends.redis import RedisBackend, UrlFactory, read_url
+from interlock.backends.redis.latches import RedisLatches
 from interlock.drive import now, run
 
 from .counted import LATCH_CHANNEL
@@ -49,8 +49,8 @@ class Replay:
     """Our operations, with Redisson's replies."""
 
     def __init__(self, url: str, peek: Any) -> None:
-        self.link = RedisBackend(SettingsDoor(read_url(url))).link()
-        self.store, self.peek = Latches("test"), peek
+        self.link = RedisBackend(UrlFactory(read_url(url))).link()
+        self.store, self.peek = RedisLatches("test"), peek
         self._owners = (f"6e3814a1-e847-852b-a982-000000000000:{i}9" for i in itertools.count())
 
     def try_set(self, count: int) -> int:

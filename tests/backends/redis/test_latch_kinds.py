@@ -8,13 +8,14 @@ from typing import Any, TypeAlias
 import pytest
 
 from interlock import StoreMisconfigured
-from interlock.backends.redis.latches import Latches, latch_channel
+from interlock.backends.redis.keys import latch_channel
+from interlock.backends.redis.latches import RedisLatches
 from interlock.drive import now
 from interlock.model import Busy
 
+from ...support.worlds import World
 from .counted import LEASES, Person, permits_of
 from .watching import litter, messages
-from .worlds import World
 
 pytestmark = pytest.mark.server
 
@@ -32,7 +33,7 @@ Arrive: TypeAlias = Callable[[], Person]
 @pytest.fixture
 def arrive(world: World, redis_url: str) -> Arrive:
     """Make people; they leave with the world."""
-    return lambda: Person(world, redis_url, Latches("test"))
+    return lambda: Person(world, redis_url, RedisLatches("test"))
 
 
 REFUSED: dict[str, Callable[[Person], Any]] = {

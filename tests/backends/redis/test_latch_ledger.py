@@ -16,14 +16,14 @@ import redis
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from interlock.backends.memory.links import MemoryLink
-from interlock.backends.memory.store import World
-from interlock.backends.redis import RedisBackend, SettingsDoor, names, read_url
-from interlock.backends.redis.latches import Latches
+from interlock.backends.memory.link import MemoryLink
+from interlock.backends.memory.transport.memory_store import MemoryStore
+from interlock.backends.redis import RedisBackend, UrlFactory, keys, read_url
+from interlock.backends.redis.latches import RedisLatches
 from interlock.drive import now, run
 from interlock.ledger import LedgerLatches
 from interlock.model import Busy, LockInfo
-from interlock.stores import LatchStore, Link
+from interlock.spi import LatchStore, Link
 
 pytestmark = pytest.mark.server
 
@@ -68,21 +68,21 @@ class Side:
 
 class Ledger(Side):
     def __init__(self) -> None:
-        self.world = World(now)
-        super().__init__(LedgerLatches("ledger"), MemoryLink(self.world))
+        self.memory = MemoryStore(now)
+        super().__init__(LedgerLatches("ledger"), MemoryLink(self.memory))
 
     def forget(self, which: int) -> None:
-        self.world.records.tombs.pop(f"{CLIENT}:{which}9", None)
+        self.memory.records.tombs.pop(f"{CLIENT}:{which}9", None)
 
 
 class Server(Side):
     def __init__(self, link: Link, peek: redis.Redis) -> None:
-        super().__init__(Latches("server"), link)
+        super().__init__(RedisLatches("server"), link)
         self.peek = peek
         peek.flushall()
 
     def forget(self, which: int) -> None:
-        self.peek.delete(names.tomb_key("k", f"{CLIENT}:{which}9"))
+        self.peek.delete(keys.tomb_key("k", f"{CLIENT}:{which}9"))
 
 
 some_owner = st.integers(0, 4)
@@ -97,7 +97,7 @@ operations = st.one_of(
 
 @pytest.fixture(scope="module")
 def link(redis_server: Any) -> Iterator[Link]:
-    link = RedisBackend(SettingsDoor(read_url(redis_server.url))).link()
+    link = RedisBackend(UrlFactory(read_url(redis_server.url))).link()
     yield link
     link.close()
 

@@ -9,16 +9,17 @@ from typing import Any, TypeAlias
 import pytest
 
 from interlock import AcquireTimeout
-from interlock.backends.redis.latches import Latches
+from interlock.backends.redis.latches import RedisLatches
 from interlock.drive import now
 from interlock.model import Busy
 from interlock.recipes.latch import count_down
 from interlock.recipes.lock import POLL_CAP
-from interlock.testing.faults import FaultProxy
+from tests.support.faults import FaultProxy
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .counted import KIND, LATCH_CHANNEL, Person
-from .watching import eventually, litter, messages, sha, tombs
-from .worlds import World
+from .watching import litter, messages, sha, tombs
 
 pytestmark = pytest.mark.server
 
@@ -31,7 +32,7 @@ Arrive: TypeAlias = Callable[[], Person]
 @pytest.fixture
 def arrive(world: World, redis_url: str) -> Arrive:
     """Make people; they leave with the world."""
-    return lambda: Person(world, redis_url, Latches("test"))
+    return lambda: Person(world, redis_url, RedisLatches("test"))
 
 
 def begin(person: Person, count: int) -> bool:
@@ -111,7 +112,7 @@ def test_each_owner_counts_once(arrive: Arrive, peek: Any) -> None:
 def test_counts_are_exact_though_answers_are_lost(
     world: World, proxy: FaultProxy, peek: Any
 ) -> None:
-    person = Person(world, f"redis://127.0.0.1:{proxy.port}", Latches("test"))
+    person = Person(world, f"redis://127.0.0.1:{proxy.port}", RedisLatches("test"))
     begin(person, 102)
     count(person)  # teaches the server the script
     for left in range(100, 0, -1):
@@ -151,7 +152,7 @@ def test_nothing_is_held_so_nothing_can_be_lost(arrive: Arrive) -> None:
     grant = person.take()
 
     assert person.do(person.store.renew([("k", grant.owner)], 9.0, now() + 5)) == [True]
-    assert person.do(person.store.why("k", grant.owner, now() + 5)) == ""
+    assert person.do(person.store.withdrawal_reason("k", grant.owner, now() + 5)) == ""
     assert person.give(grant)
 
 
@@ -208,7 +209,7 @@ def test_wait_survives_that_the_message_is_lost(arrive: Arrive, peek: Any) -> No
     waiting.result(POLL_CAP + SOON)
 
 
-def test_wait_survives_that_its_ears_are_cut_off(arrive: Arrive, peek: Any) -> None:
+def test_wait_survives_that_its_wake_connection_is_cut_off(arrive: Arrive, peek: Any) -> None:
     """D22, and nobody hears the message that is sent meanwhile."""
     person = arrive()
     begin(person, 1)

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
-from .watching import Monitor, Seen, eventually, litter
-from .worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
+from .watching import Monitor, Seen, litter
 
 pytestmark = pytest.mark.server
 
@@ -71,7 +72,7 @@ def test_waiting_and_waking_follow_the_prefix_rule(
     eventually(lambda: peek.zcard(queue) == 1)
     assert litter(peek) == {name, queue}
     assert peek.pttl(queue) > 0
-    assert peek.pubsub_channels("*") == [f"interlock:wake:{client.identity}"]
+    assert peek.pubsub_channels("*") == [f"interlock:wake:{client._session.identity}"]
     with peek.pubsub() as java:
         channel = f"redisson_lock__channel:{NAMES[name]}"
         java.subscribe(channel)

@@ -19,7 +19,7 @@ import interlock
 from interlock.drive import now
 from interlock.ledger import LedgerLocks, OtherKind
 from interlock.model import Busy, LockInfo
-from interlock.stores import LockStore
+from interlock.spi import LockStore
 
 from .sides import HeardRecords, Ledger, Server, Side, said
 
@@ -53,7 +53,7 @@ SLACK = 1.0
 
 def owner_of(side: Side, name: str, which: int) -> str:
     """One of three owners, whose number tells the kind."""
-    return OWNERS[name][which] + side.store.mark
+    return OWNERS[name][which] + side.store.kind_code
 
 
 def attempt(side: Side, name: str, which: int, lease: float, waits: bool) -> Any:
@@ -171,13 +171,13 @@ def test_scripts_and_ledger_agree_on_any_sequence_of_operations(
 
     @SETTINGS
     @given(some_ears, st.lists(operations, min_size=15, max_size=40))
-    def agree(ears: tuple[str, ...], rest: list[tuple[Any, ...]]) -> None:
+    def agree(clients: tuple[str, ...], rest: list[tuple[Any, ...]]) -> None:
         ledger, server = Ledger(kind), Server(kind, client, peek)
         began = now()
         try:
-            problem = disagreement(ledger, server, [*((listen, each) for each in ears), *rest])
+            problem = disagreement(ledger, server, [*((listen, each) for each in clients), *rest])
         finally:
-            server.ears.close()
+            server.subscriber.close()
         nonlocal woken
         woken += bool(ledger.records.wakes)
         assume(now() - began < SLACK or problem is None)
@@ -212,7 +212,7 @@ def test_hand_over_is_the_same_in_both(
     ledger, server = Ledger(kind), Server(kind, client, peek)
 
     problem = disagreement(ledger, server, STORY)
-    server.ears.close()
+    server.subscriber.close()
 
     assert problem is None
     assert ledger.records.wakes == [owner_of(ledger, "alpha", 2)]
@@ -229,7 +229,7 @@ def test_a_difference_would_be_noticed(client: interlock.Client, peek: redis.Red
     server = Server("lock", client, peek)
 
     problem = disagreement(Ledger("lock", Stack), server, STORY)
-    server.ears.close()
+    server.subscriber.close()
 
     assert problem is not None and "queues" in problem
 

@@ -11,11 +11,12 @@ import interlock
 from interlock import LockLost
 from interlock.drive import now
 from interlock.recipes.lock import POLL_CAP
-from interlock.testing.faults import FaultProxy
-from interlock.testing.servers import RedisServer
+from tests.support.faults import FaultProxy
+from tests.support.servers import RedisServer
 
-from .watching import eventually, sha
-from .worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
+from .watching import sha
 
 pytestmark = pytest.mark.server
 
@@ -45,7 +46,7 @@ def test_black_hole_longer_than_a_lease_is_reported_before_validity_ends(
     proxy.blackhole()
 
     eventually(lambda: reported, within=4)
-    assert reported[0] <= hold.until
+    assert reported[0] <= hold._lease.until
     block.leave()
     proxy.blackhole(False)
     with pytest.raises(LockLost):
@@ -64,7 +65,7 @@ def test_black_hole_from_the_first_moment_is_reported_in_time(
     proxy.blackhole()
 
     eventually(lambda: reported, within=4)
-    assert reported[0] <= hold.until
+    assert reported[0] <= hold._lease.until
     proxy.blackhole(False)
 
 
@@ -78,7 +79,7 @@ def test_loss_is_reported_in_time_though_no_connection_can_be_opened(world: Worl
         proxy.cut()  # so that a new connection is needed
 
         eventually(lambda: reported, within=3)
-        assert reported[0] <= hold.until
+        assert reported[0] <= hold._lease.until
         proxy.blackhole(False)
         with pytest.raises(LockLost):
             world.do(hold.release)
@@ -88,12 +89,12 @@ def test_failed_renewals_do_not_end_the_renewing(
     world: World, through: Any, proxy: FaultProxy
 ) -> None:
     hold = world.do(through.lock("k", lease=0.6).acquire)
-    first = hold.until
-    eventually(lambda: hold.until > first)
+    first = hold._lease.until
+    eventually(lambda: hold._lease.until > first)
     for lose in (proxy.lose_reply, proxy.lose_request):
-        before = hold.until
+        before = hold._lease.until
         lose(sha("lock_renew"), times=2)
-        eventually(lambda before=before: hold.until > before)  # type: ignore[misc]
+        eventually(lambda before=before: hold._lease.until > before)  # type: ignore[misc]
     assert proxy.fired == 4
     assert not hold.lost
     world.do(hold.release)
@@ -108,8 +109,8 @@ def test_silent_answer_for_one_hold_does_not_hold_up_another(
         client.lock("old", lease=3.0).acquire()
         eventually(lambda: proxy.fired == 1)
         hold = client.lock("new", lease=1.5).acquire()
-        first = hold.until
-        eventually(lambda: hold.until > first or hold.lost)
+        first = hold._lease.until
+        eventually(lambda: hold._lease.until > first or hold.lost)
         assert not hold.lost
 
 
@@ -119,12 +120,12 @@ def test_unreachable_server_is_survived_within_a_lease(
     hold = world.do(through.lock("k", lease=1.0).acquire)
     proxy.refuse()
     proxy.cut()
-    first = hold.until
+    first = hold._lease.until
     time.sleep(0.45)  # past the first renewal
-    assert hold.until == first
+    assert hold._lease.until == first
     proxy.refuse(False)
 
-    eventually(lambda: hold.until > first)
+    eventually(lambda: hold._lease.until > first)
     assert not hold.lost
     world.do(hold.release)
     assert not peek.exists("k")
@@ -168,9 +169,9 @@ def test_slow_network_is_slow_and_nothing_else(
     proxy.delay(up=0.05, down=0.05)
     lock, near = through.lock("k", lease=1.0), world.connect(redis_url).lock("k")
     hold = world.do(lock.acquire)
-    first = hold.until
+    first = hold._lease.until
     waiting = world.start(near.acquire)
-    eventually(lambda: hold.until > first)
+    eventually(lambda: hold._lease.until > first)
     assert not waiting.done()
     world.do(hold.release)
     near_hold = waiting.result(5)

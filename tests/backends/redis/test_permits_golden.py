@@ -21,12 +21,12 @@ import pytest
 import redis
 
 from interlock import StoreMisconfigured
-from interlock.backends.redis import RedisBackend, SettingsDoor, read_url
-from interlock.backends.redis.permits import NEVER, RedisPermits
+from interlock.backends.redis import RedisBackend, UrlFactory, read_url
+from interlock.backends.redis.semaphores import NEVER, RedisPermitStore
 from interlock.drive import now, run
 from interlock.model import LONGEST_LEASE, Busy
 from interlock.steps import Steps
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
 from .counted import CHANNEL, LEASES, SHARES, permits_of
 from .watching import messages
@@ -115,22 +115,22 @@ class Replay:
     """Our operations, with Redisson's replies."""
 
     def __init__(self, url: str, peek: Any, bare: Any) -> None:
-        self.link = RedisBackend(SettingsDoor(read_url(url))).link()
+        self.link = RedisBackend(UrlFactory(read_url(url))).link()
         self.peek, self.bare = peek, bare
 
     def run(self, steps: Steps[Any]) -> Any:
         return run(steps, self.link)
 
-    def ask(self, store: RedisPermits, owner: str, lease: float) -> Any:
+    def ask(self, store: RedisPermitStore, owner: str, lease: float) -> Any:
         try:
             answer = self.run(store.attempt("k", owner, lease, False, now() + 5))
         except StoreMisconfigured:
             return UNSET
         return answer if isinstance(answer, Busy) else 1
 
-    def try_set(self, store: RedisPermits, permits: int) -> int:
+    def try_set(self, store: RedisPermitStore, permits: int) -> int:
         before = self.peek.get("k")
-        self.run(store._say("k", permits, True, now() + 5))
+        self.run(store._set_total("k", permits, True, now() + 5))
         return int(self.peek.get("k") != before)
 
 

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 import redis
 
-from interlock.backends.redis.permits import NEVER
+from interlock.backends.redis.semaphores import NEVER
 from interlock.drive import now
 from interlock.model import Busy
 from interlock.recipes.lock import POLL_CAP
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .counted import (
     CHANNEL,
     KINDS,
@@ -26,8 +28,7 @@ from .counted import (
     line_up,
     permits_of,
 )
-from .watching import Monitor, eventually, litter
-from .worlds import World
+from .watching import Monitor, litter
 
 pytestmark = pytest.mark.server
 
@@ -195,14 +196,14 @@ def test_release_frees_permits_for_all_where_java_waits(meet: Meet, peek: Any, k
     """Java's waiter and ours are both told; whoever asks first gets them."""
     holder, waiter = meet(permits_of(kind, 1)), meet(permits_of(kind))
     grant, owner = holder.take(), waiter.owner()
-    with peek.pubsub() as java, peek.pubsub() as ears:
+    with peek.pubsub() as java, peek.pubsub() as subscriber:
         java.subscribe(CHANNEL)
-        ears.subscribe(f"interlock:wake:{waiter.identity}")
-        assert java.get_message(timeout=5) and ears.get_message(timeout=5)
+        subscriber.subscribe(f"interlock:wake:{waiter.identity}")
+        assert java.get_message(timeout=5) and subscriber.get_message(timeout=5)
         waiter.ask(owner, waits=True)
         assert holder.give(grant)
         assert java.get_message(timeout=5)["data"] == "1"
-        assert ears.get_message(timeout=5)["data"] == owner
+        assert subscriber.get_message(timeout=5)["data"] == owner
         assert free(peek) == 1
         assert peek.zcard(QUEUE) == 1  # it has kept its place
         assert not isinstance(waiter.ask(owner, waits=True), Busy)

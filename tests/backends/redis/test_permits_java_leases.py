@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import redis
 
-from interlock.backends.redis.permits import NEVER
+from interlock.backends.redis.semaphores import NEVER
 from interlock.drive import now
 from interlock.model import permit_id
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .counted import (
     CHANNEL,
     HOLDERS,
@@ -27,8 +29,7 @@ from .counted import (
     permits_of,
     share_of,
 )
-from .watching import eventually, litter, messages
-from .worlds import World
+from .watching import litter, messages
 
 pytestmark = pytest.mark.server
 

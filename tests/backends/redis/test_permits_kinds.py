@@ -9,17 +9,18 @@ import pytest
 import redis
 
 from interlock import StoreMisconfigured
-from interlock.backends.redis.latches import Latches
-from interlock.backends.redis.locks import HashLocks
-from interlock.backends.redis.permits import RedisPermits, owner_of
+from interlock.backends.redis.latches import RedisLatches
+from interlock.backends.redis.locks import RedisLocks
+from interlock.backends.redis.semaphores import RedisPermitStore, owner_of
 from interlock.drive import now
 from interlock.model import Busy, permit_id
 from interlock.steps import Steps
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .counted import HOLDERS, KINDS, Meet, Person, permits_of
-from .watching import eventually, litter
-from .worlds import World
+from .watching import litter
 
 pytestmark = pytest.mark.server
 
@@ -28,7 +29,7 @@ each_kind = pytest.mark.parametrize("kind", KINDS)
 NAMES = {"k": "{k}", "{k}": "{k}", "a{b}c": "a{b}c", "ключ": "{ключ}", "a b": "{a b}"}
 
 #: Every operation that could harm a name of another kind.
-QUESTIONS: dict[str, Callable[[RedisPermits, str], Steps[Any]]] = {
+QUESTIONS: dict[str, Callable[[RedisPermitStore, str], Steps[Any]]] = {
     "attempt": lambda store, owner: store.attempt("k", owner, 9.0, True, now() + 5),
     "set_permits": lambda store, owner: store.set_permits("k", 5, now() + 5),
     "look": lambda store, owner: store.look("k", now() + 5),
@@ -55,7 +56,7 @@ def other(kind: str) -> str:
 def made(what: str, kind: str, meet: Meet, bare: Any) -> None:
     """Make `k` something that is no semaphore of this kind."""
     if what == "latch":
-        latches = meet(Latches("test"))
+        latches = meet(RedisLatches("test"))
         latches.do(latches.store.set_count("k", 2, now() + 5))
     elif what == "other":
         meet(permits_of(other(kind), 2)).take()
@@ -99,7 +100,7 @@ def test_semaphore_cannot_be_locked(meet: Meet, peek: Any, kind: str) -> None:
     meet(permits_of(kind, 2)).take()
 
     with pytest.raises(StoreMisconfigured):
-        meet(HashLocks("test")).take()
+        meet(RedisLocks("test")).take()
     assert peek.get("k") == "1"
 
 

@@ -10,11 +10,12 @@ import pytest
 from interlock import StoreError
 from interlock.drive import now
 from interlock.recipes.lock import POLL_CAP
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .counted import HOLDERS, KIND, KINDS, Meet, Person, free, permits_of
-from .watching import Monitor, eventually, litter, tombs
-from .worlds import World
+from .watching import Monitor, litter, tombs
 
 pytestmark = pytest.mark.server
 
@@ -122,7 +123,7 @@ def test_operator_ends_what_it_does_not_know_the_weight_of(meet: Meet, peek: Any
     assert operator.do(steps) is True
 
     assert free(peek) == 5
-    assert heavy.do(heavy.store.why("k", grant.owner, now() + 5)) == "stuck"
+    assert heavy.do(heavy.store.withdrawal_reason("k", grant.owner, now() + 5)) == "stuck"
     assert heavy.do(heavy.store.renew([("k", grant.owner)], 9.0, now() + 5)) == [False]
 
 

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, assume, given, seed, settings
 from hypothesis import strategies as st
 
 import interlock
-from interlock.backends.redis import names
+from interlock.backends.redis import keys
 from interlock.drive import now
 from interlock.ledger import LedgerPermits, hand_over
-from interlock.model import MARKS, Busy, LockInfo
-from interlock.stores import PermitStore
+from interlock.model import KIND_CODES, Busy, LockInfo
+from interlock.spi import PermitStore
 
 from .counted import HOLDERS, KINDS, permits_of, share_of
 from .sides import HeardRecords, Ledger, Server, said
@@ -90,7 +90,7 @@ class ServerSide(Server):
         return self.peek.zscore(HOLDERS[self.kind], share) == ENDED
 
     def queue(self, name: str) -> list[str]:
-        members: Any = self.peek.zrange(names.queue_key(name), 0, -1)
+        members: Any = self.peek.zrange(keys.queue_key(name), 0, -1)
         return [member.partition(b"*")[0].decode() for member in members]
 
 
@@ -98,7 +98,7 @@ Side = LedgerSide | ServerSide
 
 
 def owner_of(side: Side, which: int) -> str:
-    return f"{CLIENTS[which % 2]}:{which + 1}{MARKS[side.kind]}"
+    return f"{CLIENTS[which % 2]}:{which + 1}{KIND_CODES[side.kind]}"
 
 
 def weight_of(side: Side, which: int) -> int:
@@ -237,13 +237,13 @@ def test_scripts_and_ledger_agree_on_any_sequence_of_operations(
 
     @SETTINGS
     @given(some_ears, st.lists(operations, min_size=15, max_size=40))
-    def agree(ears: tuple[str, ...], rest: list[tuple[Any, ...]]) -> None:
+    def agree(clients: tuple[str, ...], rest: list[tuple[Any, ...]]) -> None:
         ledger, server = LedgerSide(kind), ServerSide(kind, client, peek)
         began = now()
         try:
-            problem = disagreement(ledger, server, [*((listen, each) for each in ears), *rest])
+            problem = disagreement(ledger, server, [*((listen, each) for each in clients), *rest])
         finally:
-            server.ears.close()
+            server.subscriber.close()
         nonlocal woken
         woken += bool(ledger.records.wakes)
         assume(now() - began < SLACK or problem is None)
@@ -285,6 +285,6 @@ def test_hand_over_is_the_same_in_both_and_a_difference_would_be_noticed(
         server = ServerSide(kind, client, peek)
 
         problem = disagreement(LedgerSide(kind, records), server, STORY)
-        server.ears.close()
+        server.subscriber.close()
 
         assert (problem is None) is same

@@ -11,9 +11,11 @@ from interlock import StoreUnavailable
 from interlock.backends.redis.scripts import script
 from interlock.model import PROVISIONAL
 from interlock.recipes.lock import POLL_CAP, acquire
-from interlock.testing.faults import FaultProxy
-from interlock.testing.servers import RedisServer
+from tests.support.faults import FaultProxy
+from tests.support.servers import RedisServer
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .counted import (
     HOLDERS,
     KIND,
@@ -26,8 +28,7 @@ from .counted import (
     permits_of,
     share_of,
 )
-from .watching import Monitor, eventually, litter, sha, tombs
-from .worlds import World
+from .watching import Monitor, litter, sha, tombs
 
 pytestmark = pytest.mark.server
 

@@ -12,9 +12,9 @@ from interlock.drive import now
 from interlock.model import Busy
 from interlock.recipes.lock import POLL_CAP
 
+from ...support.worlds import World
 from .counted import KIND, KINDS, Meet, Person, free, line_up, permits_of
 from .watching import litter
-from .worlds import World
 
 pytestmark = pytest.mark.server
 

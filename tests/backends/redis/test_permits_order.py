@@ -14,9 +14,10 @@ from interlock.model import PROVISIONAL, Busy
 from interlock.recipes.lock import POLL_CAP, acquire, release
 from interlock.steps import Steps, park
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .counted import KIND, KINDS, QUEUE, Meet, Person, free, line_up, permits_of
-from .watching import eventually, litter, tombs
-from .worlds import World
+from .watching import litter, tombs
 
 pytestmark = pytest.mark.server
 
@@ -121,9 +122,9 @@ def test_waiters_that_die_while_they_wait_are_skipped(meet: Meet, peek: Any, kin
     holder, dying = meet(permits_of(kind, 1)), [meet(permits_of(kind)) for _ in range(3)]
     grant = holder.take()
     channels = [f"interlock:wake:{each.identity}" for each in dying]
-    with peek.pubsub() as ears:
-        ears.subscribe(*channels)
-        assert all(ears.get_message(timeout=5) for _ in channels)
+    with peek.pubsub() as subscriber:
+        subscriber.subscribe(*channels)
+        assert all(subscriber.get_message(timeout=5) for _ in channels)
         for each in dying:
             each.ask(waits=True)
         waiting = line_up(peek, [meet(permits_of(kind))])[0]
@@ -142,9 +143,9 @@ def test_paused_waiter_costs_one_provisional_lease(meet: Meet, peek: Any, kind: 
     """Somebody hears for it, but it does not claim."""
     holder, paused = meet(permits_of(kind, 1)), meet(permits_of(kind))
     grant = holder.take()
-    with peek.pubsub() as ears:
-        ears.subscribe(f"interlock:wake:{paused.identity}")
-        assert ears.get_message(timeout=5)
+    with peek.pubsub() as subscriber:
+        subscriber.subscribe(f"interlock:wake:{paused.identity}")
+        assert subscriber.get_message(timeout=5)
         paused.ask(waits=True)
         waiting = line_up(peek, [meet(permits_of(kind))])[0]
         began = time.monotonic()
@@ -160,16 +161,16 @@ def test_try_never_overtakes_a_waiter(meet: Meet, peek: Any, kind: str) -> None:
     owner = holder.owner()
     holder.ask(owner, lease=0.3)
     mine = waiter.owner()
-    with peek.pubsub() as ears:
-        ears.subscribe(f"interlock:wake:{waiter.identity}")
-        assert ears.get_message(timeout=5)
+    with peek.pubsub() as subscriber:
+        subscriber.subscribe(f"interlock:wake:{waiter.identity}")
+        assert subscriber.get_message(timeout=5)
         waiter.ask(mine, waits=True)
         eventually(lambda: not waiter.look().holders)  # the holder's lease has run out
 
         answer = hasty.ask()
 
         assert isinstance(answer, Busy) and answer.holder == mine
-        assert ears.get_message(timeout=5)["data"] == mine
+        assert subscriber.get_message(timeout=5)["data"] == mine
     assert peek.zcard(QUEUE) == 0  # nor was the try remembered
 
 
@@ -179,9 +180,9 @@ def test_queue_is_in_order_though_the_clock_steps_back_and_ends_by_itself(
 ) -> None:
     people = [meet(permits_of(kind, 1)) for _ in range(3)]
     people[0].take()
-    with peek.pubsub() as ears:
-        ears.subscribe(*(f"interlock:wake:{each.identity}" for each in people))
-        assert all(ears.get_message(timeout=5) for _ in people)
+    with peek.pubsub() as subscriber:
+        subscriber.subscribe(*(f"interlock:wake:{each.identity}" for each in people))
+        assert all(subscriber.get_message(timeout=5) for _ in people)
         people[1].ask(waits=True)
         ((first, _),) = peek.zscan(QUEUE)[1]
         peek.zadd(QUEUE, {first: 3e15})

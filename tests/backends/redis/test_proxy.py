@@ -9,10 +9,11 @@ from contextlib import closing
 
 import pytest
 
-from interlock.testing.faults import FaultProxy
-from interlock.testing.servers import RedisServer
+from tests.support.faults import FaultProxy
+from tests.support.servers import RedisServer
 
-from .watching import eventually, raw
+from ...support.eventually import eventually
+from .watching import raw
 
 pytestmark = pytest.mark.server
 
@@ -144,3 +145,13 @@ def test_cut_resets_and_refuse_keeps_out(talk: Talk, proxy: FaultProxy) -> None:
     with pytest.raises(ConnectionResetError), closing(Talk(proxy)) as refused:
         refused.hear()
     assert proxy.connections == 0
+
+
+def test_replies_drip_byte_by_byte(talk: Talk, proxy: FaultProxy) -> None:
+    proxy.drip(0.01)
+
+    assert [talk.ask("PING"), *(talk.hear() for _ in range(6))] == [
+        bytes([each]) for each in b"+PONG\r\n"
+    ]
+    proxy.drip()
+    assert talk.ask("PING") == b"+PONG\r\n"

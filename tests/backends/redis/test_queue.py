@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.redis import RedisBackend, SettingsDoor, read_url
+from interlock.backends.redis import RedisBackend, UrlFactory, read_url
 from interlock.drive import now, run
 from interlock.model import PROVISIONAL, Busy
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
-from .watching import Monitor, eventually, litter, tombs
-from .worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
+from .watching import Monitor, litter, tombs
 
 pytestmark = pytest.mark.server
 
@@ -115,19 +116,19 @@ def test_expired_holder_is_followed_by_the_first_waiter(
 
 
 def test_try_never_overtakes_a_waiter(redis_url: str, peek: Any, kind: str) -> None:
-    backend = RedisBackend(SettingsDoor(read_url(redis_url)))
+    backend = RedisBackend(UrlFactory(read_url(redis_url)))
     store = backend.locks if kind == "lock" else backend.mutexes
     link, until = backend.link(), now() + 10
     holder, waiter, hasty = (f"{GHOST}{each}{MARK[kind]}" for each in (1, 2, 3))
-    with peek.pubsub() as ears:
-        ears.subscribe(f"interlock:wake:{GHOST[:36]}")
-        assert ears.get_message(timeout=5)
+    with peek.pubsub() as subscriber:
+        subscriber.subscribe(f"interlock:wake:{GHOST[:36]}")
+        assert subscriber.get_message(timeout=5)
         run(store.attempt("k", holder, 20.0, False, until), link)
         run(store.attempt("k", waiter, 20.0, True, until), link)
         peek.delete("k")  # as if the holder's lease had run out
         answer = run(store.attempt("k", hasty, 20.0, False, until), link)
         assert isinstance(answer, Busy) and answer.holder == waiter
-        assert ears.get_message(timeout=5)["data"] == waiter
+        assert subscriber.get_message(timeout=5)["data"] == waiter
     assert peek.zcard(QUEUE) == 0  # nor was the try remembered
     link.close()
 

@@ -11,8 +11,9 @@ from redis.exceptions import LockNotOwnedError
 
 from interlock import AcquireTimeout
 
-from .watching import eventually, litter, raw
-from .worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
+from .watching import litter, raw
 
 pytestmark = pytest.mark.server
 

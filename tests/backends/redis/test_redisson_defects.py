@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from .watching import eventually
-from .worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
 
 pytestmark = pytest.mark.server
 
@@ -41,16 +41,16 @@ def test_write_hold_is_kept_after_a_nested_read_was_released(
         with cache.write() as hold:
             with cache.read():
                 pass
-            began = hold.until
-            eventually(lambda: hold.until > began + 1.0)  # renewed more than once since
+            began = hold._lease.until
+            eventually(lambda: hold._lease.until > began + 1.0)  # renewed more than once since
             return hold.lost, peek.hget("k", "mode")
 
     async def write_and_read_awaiting() -> Any:
         async with cache.write() as hold:
             async with cache.read():
                 pass
-            began = hold.until
-            await until(lambda: hold.until > began + 1.0)
+            began = hold._lease.until
+            await until(lambda: hold._lease.until > began + 1.0)
             return hold.lost, peek.hget("k", "mode")
 
     action = write_and_read if world.name == "threads" else write_and_read_awaiting
@@ -83,8 +83,8 @@ def test_vanished_hold_is_forgotten_at_once_however_often_it_was_entered(
     threads = world.name == "threads"
     lost = world.do(enter_thrice_and_lose if threads else enter_thrice_and_lose_awaiting)
     successor = world.do(lock.acquire)
-    began = successor.until
-    eventually(lambda: successor.until > began + 1.0)  # renewed more than once since
+    began = successor._lease.until
+    eventually(lambda: successor._lease.until > began + 1.0)  # renewed more than once since
 
     assert lost.lost and not successor.lost
     world.do(successor.release)

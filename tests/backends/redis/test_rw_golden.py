@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from interlock import StoreMisconfigured
-from interlock.backends.redis import RedisBackend, SettingsDoor, read_url
+from interlock.backends.redis import RedisBackend, UrlFactory, read_url
 from interlock.drive import now, run
 from interlock.model import Busy
 from interlock.steps import Steps
@@ -80,7 +80,7 @@ class Replay:
     """Our operations under Redisson's names, with Redisson's replies."""
 
     def __init__(self, url: str) -> None:
-        self.link = RedisBackend(SettingsDoor(read_url(url))).link()
+        self.link = RedisBackend(UrlFactory(read_url(url))).link()
 
     def run(self, steps: Steps[Any]) -> Any:
         return run(steps, self.link)

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.redis.names import Topic, wake_topic
+from interlock.backends.redis.keys import Topic, wake_topic
 from interlock.model import Busy
 
+from ...support.worlds import World
 from .readwrite import CHANNEL, READ, Desk, hold, javas, reads, writes
-from .worlds import World
 
 pytestmark = pytest.mark.server
 
@@ -110,10 +110,10 @@ def test_an_operator_ends_all_that_java_holds(desk: Desk, reading: bool) -> None
     desk.java_writes(javas(), count=2)
     if reading:
         desk.java_reads(javas(), count=3)
-    with desk.ears(1) as ears:
+    with desk.subscribed(1) as subscriber:
         desk.waits(reads(1))
         assert desk.withdraw(javas(), "revoked")
-        assert ears.heard() == [reads(1)]
+        assert subscriber.heard() == [reads(1)]
     assert desk.fields() == {"mode": "read", reads(1): "1"}
     assert desk.peek.keys("{k}:*") == [hold(reads(1))]
 

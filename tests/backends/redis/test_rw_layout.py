@@ -7,16 +7,15 @@ from typing import Any
 import pytest
 
 from interlock import StoreMisconfigured
-from interlock.backends.redis.locks import HashLocks
-from interlock.backends.redis.names import WAKE
-from interlock.backends.redis.rw import channel
+from interlock.backends.redis.keys import WAKE, rw_channel
+from interlock.backends.redis.locks import RedisLocks
 from interlock.backends.redis.scripts import script
 from interlock.drive import now
 from interlock.model import PROVISIONAL, Busy
 
+from ...support.worlds import World
 from .readwrite import LEASE, READ, WRITE, Desk, hold, javas, reads, writes
 from .watching import Monitor, litter
-from .worlds import World
 
 pytestmark = pytest.mark.server
 
@@ -82,7 +81,7 @@ def test_hold_keys_and_channel_are_named_as_redisson_names_them(
         assert desk.run(READ.release(name, writes(1), now() + 10))
         published = [seen.words for seen in monitor.commands() if seen.verb == "PUBLISH"]
 
-    assert channel(name) == topic
+    assert rw_channel(name) == topic
     assert [words[-1] for words in published] == ["1", "0", "0"]
     assert {" ".join(words[1:-1]) for words in published} == {escaped(topic)}
     assert litter(desk.peek) == set()
@@ -102,7 +101,7 @@ def test_looking_tells_every_holder_with_its_mode_and_lease(desk: Desk) -> None:
     assert desk.look() is None
     desk.ask(reads(1), 20.0)
     desk.ask(reads(2, client=2), 30.0)
-    with desk.ears(1):
+    with desk.subscribed(1):
         desk.waits(writes(3), reads(4))
         info = desk.look()
 
@@ -178,12 +177,12 @@ def test_a_hash_of_another_program_is_refused_and_untouched(desk: Desk) -> None:
 
 def test_nobody_is_let_into_what_is_something_else_by_now(desk: Desk) -> None:
     desk.ask(writes(1))
-    with desk.ears(1) as ears:
+    with desk.subscribed(1) as subscriber:
         desk.waits(reads(2), reads(3))
         desk.peek.delete("k")
         desk.peek.hset("k", javas(), 1)  # the lock of Java's
         assert not desk.withdraw(reads(2)) and not desk.release(writes(1))
-        assert (desk.fields(), ears.heard()) == ({javas(): "1"}, [])
+        assert (desk.fields(), subscriber.heard()) == ({javas(): "1"}, [])
         assert desk.queue() == [reads(3)]
 
 
@@ -200,7 +199,7 @@ def test_a_string_is_refused_and_untouched(desk: Desk) -> None:
 def test_a_plain_lock_is_refused_where_somebody_reads(desk: Desk) -> None:
     desk.ask(reads(1))
     with pytest.raises(StoreMisconfigured, match="in use as a rwlock"):
-        desk.run(HashLocks("here").attempt("k", reads(2)[:-1] + "1", LEASE, True, now() + 10))
+        desk.run(RedisLocks("here").attempt("k", reads(2)[:-1] + "1", LEASE, True, now() + 10))
     assert desk.holders() == [reads(1)]
 
 
@@ -210,11 +209,11 @@ def test_a_waiter_that_is_handed_what_became_a_lock_meanwhile_gets_it_all_the_sa
 ) -> None:
     """Whoever asks for a plain lock lets those in who came before, as plain owners."""
     desk.ask(writes(1))
-    with desk.ears(1):
+    with desk.subscribed(1):
         desk.waits(waiter)
         desk.peek.delete("k")  # the lease of the writer ends
         with pytest.raises(StoreMisconfigured, match="in use as a rwlock"):
-            desk.run(HashLocks("here").attempt("k", reads(9)[:-1] + "1", LEASE, True, now() + 10))
+            desk.run(RedisLocks("here").attempt("k", reads(9)[:-1] + "1", LEASE, True, now() + 10))
         assert desk.fields() == {waiter: "1"}
         assert isinstance(desk.ask(writes(3)), Busy)
 

@@ -10,9 +10,9 @@ import pytest
 from interlock.drive import now
 from interlock.model import Busy
 
+from ...support.worlds import World
 from .readwrite import LEASE, READ, WRITE, Desk, hold, javas, reads, writes
 from .watching import litter
-from .worlds import World
 
 pytestmark = pytest.mark.server
 
@@ -139,7 +139,7 @@ def test_d11_a_writer_is_renewed_whatever_becomes_of_readers(desk: Desk) -> None
 
 def test_a_provisional_lease_does_not_cut_a_whole_one(desk: Desk) -> None:
     desk.ask(writes(1))
-    with desk.ears(1):
+    with desk.subscribed(1):
         desk.waits(reads(2))
         assert desk.downgrade(writes(1), 30.0)
         assert desk.provisional(hold(reads(2)))
@@ -172,7 +172,7 @@ def test_the_hash_always_has_an_end(desk: Desk) -> None:
         lambda: desk.withdraw(reads(4)),
         lambda: desk.release(reads(3)),
     ]
-    with desk.ears(1):
+    with desk.subscribed(1):
         for step in steps:
             step()
             assert desk.peek.pttl("k") > 0
@@ -230,7 +230,7 @@ def test_a_reader_whose_lease_has_ended_holds_nothing(desk: Desk) -> None:
 def test_a_dead_reader_that_asks_again_is_as_new(desk: Desk) -> None:
     desk.ask(reads(1), 60.0)
     desk.ask(reads(2))
-    with desk.ears(2):
+    with desk.subscribed(2):
         desk.waits(writes(3, client=2))
         desk.end(reads(1))
         assert isinstance(desk.ask(reads(1)), Busy)  # somebody came before it

@@ -16,11 +16,11 @@ from hypothesis import HealthCheck, assume, given, seed, settings
 from hypothesis import strategies as st
 
 import interlock
-from interlock.backends.redis.rw import RwLocks
+from interlock.backends.redis.rwlocks import RedisRwLocks
 from interlock.drive import now
 from interlock.ledger import LedgerRw
 from interlock.model import Busy, LockInfo
-from interlock.stores import RwStore
+from interlock.spi import RwStore
 
 from .readwrite import hold, reads, writes
 from .sides import HeardRecords, Ledger, Server, said
@@ -68,7 +68,7 @@ class ServerSide(Server):
         super().__init__("lock", client, peek)
 
     def mode(self, which: int) -> RwStore:
-        return RwLocks("read" if which < 3 else "write", "server")
+        return RedisRwLocks("read" if which < 3 else "write", "server")
 
     def end(self, owner: str) -> None:
         """The lease of a reader is its key's, that of a writer the hash's."""
@@ -212,13 +212,13 @@ def test_scripts_and_ledger_agree_on_any_sequence_of_operations(
 
     @SETTINGS
     @given(some_ears, st.lists(operations, min_size=15, max_size=40))
-    def agree(ears: tuple[str, ...], rest: list[tuple[Any, ...]]) -> None:
+    def agree(clients: tuple[str, ...], rest: list[tuple[Any, ...]]) -> None:
         ledger, server = LedgerSide(), ServerSide(client, peek)
         began = now()
         try:
-            problem = disagreement(ledger, server, [*((listen, each) for each in ears), *rest])
+            problem = disagreement(ledger, server, [*((listen, each) for each in clients), *rest])
         finally:
-            server.ears.close()
+            server.subscriber.close()
         nonlocal woken
         woken += bool(ledger.records.wakes)
         assume(now() - began < SLACK or problem is None)
@@ -245,6 +245,6 @@ def test_a_difference_would_be_noticed(client: interlock.Client, peek: redis.Red
         (attempt, 1, 10.0, True),
     ]
     problem = disagreement(LedgerSide(Rude), server, story)
-    server.ears.close()
+    server.subscriber.close()
 
     assert problem is not None and problem.startswith("step 4")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from interlock import StoreError
-from interlock.testing.faults import FaultProxy
+from tests.support.faults import FaultProxy
 
+from ...support.worlds import World
 from .watching import sha
-from .worlds import World
 
 pytestmark = pytest.mark.server
 
@@ -38,7 +38,7 @@ def test_downgrade_that_was_not_heard_can_be_repeated(
     hold = world.do(world.connect(f"redis://127.0.0.1:{proxy.port}").rwlock("k").write().acquire)
     for _ in range(3):
         proxy.lose_request(sha("rwlock_downgrade"))
-    with pytest.raises(StoreError, match="not confirmed"):
+    with pytest.raises(StoreError, match="did not confirm"):
         world.do(hold.downgrade)
     assert (hold.mode, peek.hget("k", "mode")) == ("read", "write")
 

@@ -8,9 +8,10 @@ import pytest
 
 from interlock.model import Busy
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .readwrite import CHANNEL, LEASE, QUEUE, Desk, hold, javas, reads, writes
-from .watching import Monitor, eventually, litter
-from .worlds import World
+from .watching import Monitor, litter
 
 pytestmark = pytest.mark.server
 
@@ -77,11 +78,11 @@ def test_java_is_told_when_the_last_of_the_dead_is_taken_away(
 
 def test_where_java_waits_the_lock_stays_free_and_our_first_ones_are_told(desk: Desk) -> None:
     desk.ask(writes(1))
-    with desk.java_waits() as java, desk.ears(1) as ears:
+    with desk.java_waits() as java, desk.subscribed(1) as subscriber:
         desk.waits(reads(2), reads(3), writes(4), reads(5))
         assert desk.release(writes(1))
         assert java.heard() == ["1", "0"]
-        assert ears.heard() == [reads(2), reads(3)]
+        assert subscriber.heard() == [reads(2), reads(3)]
         assert not desk.peek.exists("k", hold(reads(2)))
         assert desk.queue() == [reads(2), reads(3), writes(4), reads(5)]  # they keep their places
 
@@ -93,12 +94,12 @@ def test_where_java_waits_the_lock_stays_free_and_our_first_ones_are_told(desk: 
 
 def test_where_java_waits_only_one_writer_is_told(desk: Desk) -> None:
     desk.ask(reads(1))
-    with desk.java_waits() as java, desk.ears(1) as ears:
-        with desk.ears(2):
+    with desk.java_waits() as java, desk.subscribed(1) as subscriber:
+        with desk.subscribed(2):
             desk.waits(writes(2, client=2), writes(3), writes(4), reads(5))
         assert desk.release(reads(1))
         assert java.heard() == ["0"]
-        assert ears.heard() == [writes(3)]
+        assert subscriber.heard() == [writes(3)]
         assert desk.queue() == [writes(3), writes(4), reads(5)]
 
 
@@ -106,27 +107,27 @@ def test_a_reader_that_leaves_others_reading_hands_over_though_java_waits(desk: 
     """Nothing was freed that Java could have."""
     desk.ask(reads(1))
     desk.ask(reads(2))
-    with desk.java_waits() as java, desk.ears(1) as ears:
-        with desk.ears(2):
+    with desk.java_waits() as java, desk.subscribed(1) as subscriber:
+        with desk.subscribed(2):
             desk.waits(writes(3, client=2), reads(4))
         assert desk.release(reads(1))
-        assert (java.heard(), ears.heard()) == ([], [reads(4)])
+        assert (java.heard(), subscriber.heard()) == ([], [reads(4)])
         assert desk.holders() == [reads(2), reads(4)]
         assert desk.left() == LEASE
 
 
 def test_a_writer_that_reads_on_lets_ours_in_and_tells_java(desk: Desk) -> None:
     desk.ask(writes(1))
-    with desk.java_waits() as java, desk.ears(1) as ears:
+    with desk.java_waits() as java, desk.subscribed(1) as subscriber:
         desk.waits(reads(2))
         assert desk.downgrade(writes(1))
-        assert (java.heard(), ears.heard()) == (["1", "0"], [reads(2)])
+        assert (java.heard(), subscriber.heard()) == (["1", "0"], [reads(2)])
         assert desk.holders() == [writes(1), reads(2)]
 
 
 @pytest.mark.parametrize("mode", ["read", "write"])
 def test_our_waiter_is_woken_by_javas_message(desk: Desk, mode: str) -> None:
-    mine = desk.client.identity
+    mine = desk.client._session.identity
     getattr(desk, f"java_{mode}s")(javas())
     waiting = desk.waiting(f"{mine}:{'16' if mode == 'read' else '15'}")
     eventually(lambda: desk.listeners() == 1)
@@ -145,7 +146,7 @@ def test_our_waiter_is_woken_by_javas_message(desk: Desk, mode: str) -> None:
 def test_javas_silent_downgrade_is_found_out_within_the_poll_cap(desk: Desk) -> None:
     desk.java_writes(javas())
     desk.java_reads(javas())
-    waiting = desk.waiting(f"{desk.client.identity}:15")
+    waiting = desk.waiting(f"{desk.client._session.identity}:15")
     eventually(lambda: desk.peek.zcard(QUEUE) == 1)
     desk.peek.hdel("k", f"{javas()}:write")
     desk.peek.hset("k", "mode", "read")

@@ -10,9 +10,10 @@ from interlock import StoreError
 from interlock.drive import now
 from interlock.model import PROVISIONAL, Busy
 
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .readwrite import LEASE, QUEUE, READ, Desk, hold, reads, writes
-from .watching import eventually, litter
-from .worlds import World
+from .watching import litter
 
 pytestmark = pytest.mark.server
 
@@ -24,7 +25,7 @@ def desk(world: World, redis_url: str, peek: Any) -> Desk:
 
 def test_a_writer_that_waits_is_not_overtaken_by_readers(desk: Desk) -> None:
     desk.ask(reads(1))
-    with desk.ears(1) as ears:
+    with desk.subscribed(1) as subscriber:
         desk.waits(writes(2))
         assert isinstance(desk.ask(reads(3)), Busy)  # not even a mere try
         desk.waits(reads(3))
@@ -32,17 +33,17 @@ def test_a_writer_that_waits_is_not_overtaken_by_readers(desk: Desk) -> None:
 
         assert desk.release(reads(1))
         assert desk.holders() == [f"{writes(2)}:write"]
-        assert ears.heard() == [writes(2)]
+        assert subscriber.heard() == [writes(2)]
         assert desk.queue() == [reads(3)]
 
 
 def test_readers_that_lead_the_queue_come_in_together_up_to_the_next_writer(desk: Desk) -> None:
     desk.ask(writes(1))
-    with desk.ears(1, 2) as ears:
+    with desk.subscribed(1, 2) as subscriber:
         desk.waits(reads(2), reads(3, client=2), writes(4), reads(5))
         assert desk.release(writes(1))
         assert desk.fields() == {"mode": "read", reads(2): "1", reads(3, client=2): "1"}
-        assert ears.heard() == [reads(2), reads(3, client=2)]
+        assert subscriber.heard() == [reads(2), reads(3, client=2)]
         assert desk.queue() == [writes(4), reads(5)]
 
         assert desk.release(reads(2))
@@ -54,7 +55,7 @@ def test_readers_that_lead_the_queue_come_in_together_up_to_the_next_writer(desk
 @pytest.mark.parametrize("waiter", [reads(2), writes(2)], ids=["read", "write"])
 def test_what_is_handed_over_is_provisional_until_it_is_claimed(desk: Desk, waiter: str) -> None:
     desk.ask(writes(1))
-    with desk.ears(1):
+    with desk.subscribed(1):
         desk.waits(waiter)
         desk.release(writes(1))
     keys = ["k", hold(waiter)] if waiter == reads(2) else ["k"]
@@ -69,8 +70,8 @@ def test_what_is_handed_over_is_provisional_until_it_is_claimed(desk: Desk, wait
 
 def test_a_waiter_that_nobody_hears_for_holds_nobody_up(desk: Desk) -> None:
     desk.ask(reads(1))
-    with desk.ears(1):
-        with desk.ears(2):
+    with desk.subscribed(1):
+        with desk.subscribed(2):
             desk.waits(writes(2, client=2), reads(3))
         # The writer's client has gone.
         assert desk.gets(reads(4))
@@ -80,28 +81,28 @@ def test_a_waiter_that_nobody_hears_for_holds_nobody_up(desk: Desk) -> None:
 
 def test_the_dead_among_the_waiters_are_passed_over(desk: Desk) -> None:
     desk.ask(writes(1))
-    with desk.ears(1) as ears:
-        with desk.ears(2):
+    with desk.subscribed(1) as subscriber:
+        with desk.subscribed(2):
             desk.waits(reads(2, client=2), writes(3, client=2), reads(4), reads(5))
         assert desk.release(writes(1))
         assert desk.holders() == [reads(4), reads(5)]
-        assert ears.heard() == [reads(4), reads(5)]
+        assert subscriber.heard() == [reads(4), reads(5)]
         assert desk.queue() == []
 
 
 def test_a_writer_that_gives_up_lets_the_readers_behind_it_in(desk: Desk) -> None:
     desk.ask(reads(1))
-    with desk.ears(1) as ears:
+    with desk.subscribed(1) as subscriber:
         desk.waits(writes(2), reads(3), reads(4), writes(5))
         assert not desk.withdraw(writes(2))
         assert desk.holders() == [reads(1), reads(3), reads(4)]
-        assert ears.heard() == [reads(3), reads(4)]
+        assert subscriber.heard() == [reads(3), reads(4)]
         assert desk.queue() == [writes(5)]
 
 
 def test_a_waiter_that_gives_up_what_it_was_handed_passes_it_on(desk: Desk) -> None:
     desk.ask(writes(1))
-    with desk.ears(1):
+    with desk.subscribed(1):
         desk.waits(writes(2), writes(3))
         desk.release(writes(1))
         assert desk.withdraw(writes(2))
@@ -110,29 +111,29 @@ def test_a_waiter_that_gives_up_what_it_was_handed_passes_it_on(desk: Desk) -> N
 
 def test_whoever_asks_after_the_holder_died_lets_those_in_who_came_before(desk: Desk) -> None:
     desk.ask(writes(1))
-    with desk.ears(1) as ears:
+    with desk.subscribed(1) as subscriber:
         desk.waits(reads(2), reads(3), writes(4))
         desk.peek.delete("k")
         busy = desk.waits(writes(5))
         assert busy.holder == reads(2)
         assert desk.holders() == [reads(2), reads(3)]
         assert desk.queue() == [writes(4), writes(5)]
-        assert ears.heard() == [reads(2), reads(3)]
+        assert subscriber.heard() == [reads(2), reads(3)]
 
 
 def test_whoever_asks_itself_is_not_woken_for_it(desk: Desk) -> None:
     desk.ask(writes(1))
-    with desk.ears(1) as ears:
+    with desk.subscribed(1) as subscriber:
         desk.waits(reads(2), reads(3))
         desk.peek.delete("k")
         assert desk.gets(reads(3))
-        assert ears.heard() == [reads(2)]
+        assert subscriber.heard() == [reads(2)]
         assert desk.queue() == []
 
 
 def test_readers_die_and_the_writer_that_waits_is_let_in_by_whoever_asks(desk: Desk) -> None:
     desk.ask(reads(1))
-    with desk.ears(1):
+    with desk.subscribed(1):
         desk.waits(writes(2))
         desk.end(reads(1))
         busy = desk.waits(reads(3))
@@ -151,7 +152,7 @@ def test_a_try_leaves_no_trace(desk: Desk) -> None:
 
 def test_a_waiter_keeps_its_place_and_the_queue_ends_by_itself(desk: Desk) -> None:
     desk.ask(reads(1))
-    with desk.ears(1):
+    with desk.subscribed(1):
         desk.waits(writes(2), writes(3), writes(2), writes(3), writes(2))
     assert desk.queue() == [writes(2), writes(3)]
     assert desk.left(QUEUE) == 10
@@ -160,9 +161,9 @@ def test_a_waiter_keeps_its_place_and_the_queue_ends_by_itself(desk: Desk) -> No
 def test_a_withdrawn_owner_is_refused_and_told_why(desk: Desk) -> None:
     desk.ask(reads(1))
     assert desk.withdraw(reads(1), "revoked by ops")
-    with pytest.raises(StoreError, match="withdrawn; ask again"):
+    with pytest.raises(StoreError, match="was withdrawn"):
         desk.ask(reads(1))
-    assert desk.run(READ.why("k", reads(1), now() + 10)) == "revoked by ops"
+    assert desk.run(READ.withdrawal_reason("k", reads(1), now() + 10)) == "revoked by ops"
     assert not desk.withdraw(reads(1))
     assert not desk.peek.exists("k", hold(reads(1)))
 
@@ -171,14 +172,14 @@ def test_those_who_wait_for_another_kind_of_thing_are_nobody(desk: Desk) -> None
     """They were left behind in the queue when the name was something else."""
     plain = reads(7)[:-1] + "1"
     desk.ask(writes(1))
-    with desk.ears(1) as ears:
+    with desk.subscribed(1) as subscriber:
         desk.peek.zadd(QUEUE, {plain: 1})
         desk.waits(reads(2))
         assert desk.queue() == [reads(2)]
         desk.peek.zadd(QUEUE, {plain: 1})
         assert desk.release(writes(1))
         assert desk.holders() == [reads(2)]
-        assert ears.heard() == [reads(2)]
+        assert subscriber.heard() == [reads(2)]
 
 
 # --- from writing to reading -----------------------------------------------------------------
@@ -186,11 +187,11 @@ def test_those_who_wait_for_another_kind_of_thing_are_nobody(desk: Desk) -> None
 
 def test_a_writer_that_reads_on_lets_the_leading_readers_in(desk: Desk) -> None:
     desk.ask(writes(1))
-    with desk.ears(1) as ears:
+    with desk.subscribed(1) as subscriber:
         desk.waits(reads(2), reads(3), writes(4), reads(5))
         assert desk.downgrade(writes(1))
         assert desk.holders() == [writes(1), reads(2), reads(3)]
-        assert ears.heard() == [reads(2), reads(3)]
+        assert subscriber.heard() == [reads(2), reads(3)]
         assert desk.queue() == [writes(4), reads(5)]
 
         assert desk.downgrade(writes(1))  # said again
@@ -201,12 +202,12 @@ def test_a_writer_that_reads_on_lets_the_leading_readers_in(desk: Desk) -> None:
 
 def test_a_writer_that_reads_on_passes_over_the_dead(desk: Desk) -> None:
     desk.ask(writes(1))
-    with desk.ears(1) as ears:
-        with desk.ears(2):
+    with desk.subscribed(1) as subscriber:
+        with desk.subscribed(2):
             desk.waits(writes(2, client=2), reads(3, client=2), reads(4))
         assert desk.downgrade(writes(1))
         assert desk.holders() == [writes(1), reads(4)]
-        assert ears.heard() == [reads(4)]
+        assert subscriber.heard() == [reads(4)]
         assert desk.queue() == []
 
 
@@ -231,7 +232,7 @@ def test_nobody_becomes_a_reader_who_held_nothing(desk: Desk) -> None:
 def test_waiters_are_woken_at_once_and_in_order(desk: Desk, world: World, redis_url: str) -> None:
     """Of two clients; the leases are long, so that only wakes let anybody in in time."""
     other = Desk(world, redis_url, desk.peek)
-    mine, theirs = desk.client.identity, other.client.identity
+    mine, theirs = desk.client._session.identity, other.client._session.identity
     desk.ask(f"{mine}:16")
     first, second = desk.waiting(f"{mine}:25"), other.waiting(f"{theirs}:15")
     eventually(lambda: len(desk.queue()) == 2)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
 pytestmark = pytest.mark.server
 

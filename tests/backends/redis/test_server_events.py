@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from interlock import LockLost, OutcomeUnknown, StoreUnavailable
-from interlock.backends.redis.wire import FRESH
+from interlock.backends.redis.transport.connection import FRESH
 from interlock.recipes.lock import POLL_CAP
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
-from .watching import eventually, raw
-from .worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
+from .watching import raw
 
 pytestmark = pytest.mark.server
 
@@ -57,8 +58,8 @@ def test_restart_that_kept_the_data_is_survived_by_the_holder(world: World) -> N
         server.kill()
         server.start()
 
-        first = hold.until
-        eventually(lambda: hold.until > first)
+        first = hold._lease.until
+        eventually(lambda: hold._lease.until > first)
         assert not hold.lost
         world.do(hold.release)
         with raw(server.port) as peek:
@@ -133,8 +134,8 @@ def test_killed_connections_cost_neither_holder_nor_waiter_the_lock(
     waiting = begin_waiting(world, peek, world.connect(url).lock("k"))
     for each in types:
         peek.execute_command("CLIENT", "KILL", "TYPE", each, "SKIPME", "yes")
-    first = hold.until
-    eventually(lambda: hold.until > first)
+    first = hold._lease.until
+    eventually(lambda: hold._lease.until > first)
     assert not waiting.done()
     released = time.monotonic()
     world.do(hold.release)
@@ -160,7 +161,7 @@ def test_try_after_a_restart_is_not_held_up_by_old_connections(
     world: World, own_redis: RedisServer
 ) -> None:
     client = world.connect(own_redis.url)
-    # Several connections lie idle afterwards.
+    # MultiLock connections lie idle afterwards.
     holds = [each.result(5) for each in [world.start(client.lock(n).acquire) for n in "abcdef"]]
     for hold in holds:
         world.do(hold.release)

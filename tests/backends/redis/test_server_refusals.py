@@ -11,10 +11,11 @@ import pytest
 import redis.exceptions
 
 from interlock import AcquireTimeout, OutcomeUnknown, StoreUnavailable
-from interlock.testing.servers import RedisServer
+from tests.support.servers import RedisServer
 
-from .watching import eventually, litter, raw, tombs
-from .worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
+from .watching import litter, raw, tombs
 
 pytestmark = pytest.mark.server
 
@@ -40,8 +41,8 @@ def test_forgotten_scripts_are_taught_again(
     peek.script_flush()
     hold = world.do(getattr(client, kind)("k", lease=0.6).acquire)
     peek.script_flush()
-    first = hold.until
-    eventually(lambda: hold.until > first)
+    first = hold._lease.until
+    eventually(lambda: hold._lease.until > first)
     peek.script_flush()
     world.do(hold.release)
     assert not peek.exists("k")

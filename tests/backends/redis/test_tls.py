@@ -3,49 +3,20 @@
 from __future__ import annotations
 
 import logging
-import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from interlock import StoreMisconfigured
-from interlock.testing.servers import RedisServer, free_port
+from interlock import InterlockError, StoreMisconfigured
+from tests.support.faults import FaultProxy
+from tests.support.servers import RedisServer, free_port
 
-from .worlds import World, check_works
+from ...support.tls import Authority
+from ...support.worlds import World, check_works
 
 pytestmark = pytest.mark.server
-
-
-class Authority:
-    """A certificate authority of our own, in a temporary folder."""
-
-    def __init__(self, folder: Path, name: str) -> None:
-        self._folder, self._name = folder, name
-        self.ca = folder / f"{name}.pem"
-        self._openssl(
-            *("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
-            *("-keyout", f"{name}.key", "-out", f"{name}.pem", "-days", "2"),
-            *("-subj", f"/CN={name}", "-addext", "basicConstraints=critical,CA:TRUE"),
-        )
-
-    def issue(self, name: str, alternatives: str) -> tuple[Path, Path]:
-        """A certificate for these host names and addresses, and its key."""
-        (self._folder / f"{name}.ext").write_text(f"subjectAltName={alternatives}\n")
-        self._openssl(
-            *("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
-            *("-keyout", f"{name}.key", "-out", f"{name}.csr", "-subj", f"/CN={name}"),
-        )
-        self._openssl(
-            *("x509", "-req", "-in", f"{name}.csr", "-CA", self.ca.name, "-days", "2"),
-            *("-CAkey", f"{self._name}.key", "-CAcreateserial", "-extfile", f"{name}.ext"),
-            *("-out", f"{name}.pem"),
-        )
-        return self._folder / f"{name}.pem", self._folder / f"{name}.key"
-
-    def _openssl(self, *words: str) -> None:
-        command = ["openssl", *words]
-        subprocess.run(command, cwd=self._folder, check=True, capture_output=True, timeout=20)
 
 
 class TlsServer(RedisServer):
@@ -126,3 +97,27 @@ def test_client_certificate_is_shown(world: World, authority: Authority) -> None
     with TlsServer(authority, certificate, "yes") as server:
         url = f"{server.url}?ca_certs={authority.ca}&certfile={mine}&keyfile={key}"
         check_works(world, lambda: world.connect(url))
+
+
+@pytest.fixture
+def proxy(server: TlsServer) -> Iterator[FaultProxy]:
+    with FaultProxy(server.tls_port) as proxy:
+        yield proxy
+
+
+@pytest.mark.parametrize("state", ["open", "new"])
+def test_an_acquire_and_the_end_come_in_time_though_every_byte_is_late(
+    proxy: FaultProxy, world: World, authority: Authority, state: str
+) -> None:
+    """Also the bytes of the TLS handshake."""
+    client = world.connect(f"rediss://127.0.0.1:{proxy.port}?ca_certs={authority.ca}")
+    if state == "open":
+        world.do(world.do(client.lock("k").acquire).release)
+    proxy.drip(0.1)
+    began = time.monotonic()
+    with pytest.raises(InterlockError):
+        world.do(lambda: client.lock("k").acquire(timeout=0.5))
+    assert time.monotonic() - began < 2.5
+    began = time.monotonic()
+    world.close_client(client)
+    assert time.monotonic() - began < 2.5

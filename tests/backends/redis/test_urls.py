@@ -8,7 +8,7 @@ import pytest
 
 import interlock
 from interlock import UsageError
-from interlock.backends.redis.settings import Settings, read_url
+from interlock.backends.redis.url import RedisSettings, read_url
 
 CANARY = "c4n4ry"
 
@@ -41,7 +41,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("url", ACCEPTED)
 def test_url_is_read(url: str) -> None:
-    assert read_url(url) == Settings(**ACCEPTED[url])
+    assert read_url(url) == RedisSettings(**ACCEPTED[url])
 
 
 REFUSED = {

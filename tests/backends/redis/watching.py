@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,22 +12,6 @@ from typing import Any
 import redis
 
 from interlock.backends.redis.scripts import script
-
-
-def eventually(condition: Callable[[], Any], within: float = 5.0) -> Any:
-    """Wait until a condition holds, and return what it said."""
-    deadline = time.monotonic() + within
-    while True:
-        if said := condition():
-            return said
-        if time.monotonic() > deadline:
-            raise AssertionError(f"not within {within} s: {_place_of(condition)}")
-        time.sleep(0.002)
-
-
-def _place_of(condition: Callable[[], Any]) -> str:
-    code = getattr(condition, "__code__", None)
-    return f"{code.co_filename}:{code.co_firstlineno}" if code else repr(condition)
 
 
 def raw(port: int, **options: Any) -> Any:
@@ -109,14 +92,14 @@ def _seen(command: dict[str, Any]) -> Seen:
 @contextlib.contextmanager
 def messages(client: Any, *patterns: str) -> Iterator[Callable[[], list[tuple[str, str]]]]:
     """Record what is published on channels that match, as (channel, payload)."""
-    with client.pubsub() as ears:
-        ears.psubscribe(*patterns)
-        while ears.get_message(timeout=5)["type"] != "psubscribe":
+    with client.pubsub() as subscriber:
+        subscriber.psubscribe(*patterns)
+        while subscriber.get_message(timeout=5)["type"] != "psubscribe":
             pass
         heard: list[tuple[str, str]] = []
 
         def collect() -> list[tuple[str, str]]:
-            while (message := ears.get_message(timeout=0.05)) is not None:
+            while (message := subscriber.get_message(timeout=0.05)) is not None:
                 if message["type"] == "pmessage":
                     heard.append((message["channel"], message["data"]))
             return heard

@@ -14,8 +14,8 @@ import pytest
 import interlock
 
 from ...processes.people import Worker
-from ..redis.worlds import WORLDS, World
-from .shelf import Shelf
+from ...support.worlds import WORLDS, World
+from .lockfile import LockFile
 
 NOBODY = 65534
 
@@ -38,11 +38,11 @@ def client(url: str) -> Iterator[interlock.Client]:
 
 
 @pytest.fixture
-def shelf(path: Path) -> Iterator[Shelf]:
+def file(path: Path) -> Iterator[LockFile]:
     """The records of a new lock file."""
-    shelf = Shelf(path)
-    yield shelf
-    shelf.close()
+    file = LockFile(path)
+    yield file
+    file.close()
 
 
 @pytest.fixture(params=sorted(WORLDS))
@@ -62,7 +62,7 @@ def worker(url: str) -> Iterator[Callable[[], Worker]]:
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever asks for a lock waits for the answer no longer than this."""
+    """An attempt waits for its answer no longer than this."""
     monkeypatch.setattr("interlock.recipes.lock.ANSWER", 0.2)
 
 

@@ -24,12 +24,12 @@ def ask(path: Path, question: str, *facts: Any) -> list[Any]:
 
 
 def queue(path: Path) -> list[str]:
-    """Who waits, in order."""
+    """The waiters, in order."""
     return [owner for (owner,) in ask(path, "SELECT owner FROM queue ORDER BY name, place")]
 
 
 def holders(path: Path) -> list[str]:
-    """Who holds what is called k, in order."""
+    """The holders of the name k, in order."""
     rows = ask(path, "SELECT owner FROM records WHERE name = 'k' ORDER BY place")
     return [owner for (owner,) in rows]
 
@@ -42,7 +42,7 @@ def weights(path: Path) -> list[int]:
 
 @contextmanager
 def occupied(path: Path) -> Iterator[sqlite3.Connection]:
-    """A transaction that somebody does not end."""
+    """A transaction of another process that does not end."""
     with raw(path) as connection:
         connection.execute("BEGIN IMMEDIATE")
         yield connection

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from interlock import aio
-from interlock.backends.sqlite import runner
 from interlock.backends.sqlite.aio import SqliteAsyncLink
-from interlock.backends.sqlite.insist import LIMIT
-from interlock.backends.sqlite.world import World
+from interlock.backends.sqlite.transport import runner
+from interlock.backends.sqlite.transport.retry import LIMIT
+from interlock.backends.sqlite.transport.shared_file import SharedFile
 from interlock.drive import now
 from interlock.errors import StoreError, StoreUnavailable, UsageError
 from interlock.ledger import attempt
@@ -102,16 +102,16 @@ def test_calls_that_come_together_share_a_transaction(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes: list[int] = []
-    real = World.once
+    real = SharedFile.try_apply
 
-    def once(world: World, calls: Sequence[Call]) -> list[Reply] | None:
+    def try_apply(file: SharedFile, calls: Sequence[Call]) -> list[Reply] | None:
         sizes.append(len(calls))
-        return real(world, calls)
+        return real(file, calls)
 
     async def scenario() -> list[Reply]:
         link = SqliteAsyncLink(str(path))
         await link.call(taking("first"))
-        monkeypatch.setattr(World, "once", once)
+        monkeypatch.setattr(SharedFile, "try_apply", try_apply)
         with occupied(path) as other:
             calls = [link.call(taking(f"k{n}", f"me:{n}")) for n in range(100)]
             await asyncio.sleep(0.05)
@@ -142,8 +142,8 @@ def test_calls_are_executed_in_the_order_in_which_they_were_made(path: Path) -> 
 
 
 def test_a_call_that_cannot_succeed_does_not_stop_its_neighbours(path: Path) -> None:
-    def impossible(shelf: Any, name: str) -> None:
-        shelf.put(name, "lock", "nobody:1", 1, 30.0)
+    def impossible(records: Any, name: str) -> None:
+        records.put(name, "lock", "nobody:1", 1, 30.0)
         raise StoreError("impossible")
 
     async def scenario() -> list[Reply]:

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import interlock
-from interlock.backends.sqlite import clock
+from interlock.backends.sqlite.transport import clock
 from interlock.errors import StoreMisconfigured
 
 from ...processes.people import Worker
-from ..redis.worlds import World
+from ...support.worlds import World
 from .raw import ask
 
 
@@ -100,7 +100,7 @@ def test_a_clock_in_another_time_namespace_counts_the_same_lease(
 
     with interlock.connect(url) as client:
         assert client.lock("k").acquire(blocking=False) is None
-        info = client.run(client.backend.locks.look("k", float("inf")))
+        info = client._session.run(client._session.backend.locks.look("k", float("inf")))
 
     assert info is not None
     assert info.expires_in is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.backends.sqlite import clock
+from interlock.backends.sqlite.transport import clock
 from interlock.errors import StoreMisconfigured
 
 

@@ -1,11 +1,12 @@
-"""A fork does not split the world: parent and child go on with the same file."""
+"""A fork does not split the locks: parent and child go on with the same file."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import interlock
-from interlock.backends.sqlite.world import World, Worlds
+from interlock.backends.sqlite.transport.shared_file import OpenFiles, SharedFile
+from interlock.steps import Call
 
 from ...processes.people import Program
 from .raw import ask
@@ -37,32 +38,59 @@ def test_forking_in_the_middle_of_transactions_hurts_nobody(url: str, path: Path
     assert ask(path, "PRAGMA integrity_check") == [("ok",)]
 
 
-def test_nothing_is_open_while_a_process_forks(client: interlock.Client, path: Path) -> None:
-    with client.lock("k"):
-        pass
-    worlds = Worlds()
-    world = worlds.enter(str(path))
-    world.version()
+def test_child_does_not_use_what_another_thread_of_its_parent_had_in_use(
+    url: str, path: Path
+) -> None:
+    with Program(FORKS, "stuck", url) as family:
+        for _ in ("the child", "its child"):
+            assert "start it anew" in family.hear()
+        family.expect("parent held")
 
-    worlds.brace()
+        assert family.ended() == 0
+    assert ask(path, "PRAGMA integrity_check") == [("ok",)]
+
+
+def test_fork_in_a_transaction_does_not_wait_for_a_thread_that_closes(url: str) -> None:
+    with Program(FORKS, "left", url) as family:
+        family.expect("both went on")
+
+        assert family.ended() == 0
+
+
+def test_file_that_is_closed_in_its_own_transaction_is_closed_behind_it(path: Path) -> None:
+    """As a signal handler would do it, in which the last client is closed."""
+    files = OpenFiles()
+    file = files.enter(str(path))
+
+    assert file.try_apply((Call(lambda records: files.leave(file), (), (), 0.0),)) == [None]
+
+    assert file._database is None
+
+
+def test_nothing_is_open_while_a_process_forks(path: Path) -> None:
+    files = OpenFiles()
+    file = files.enter(str(path))
+    file.version()
+
+    files.before_fork()
     try:
-        assert world._database is None
+        assert file._database is None
     finally:
-        worlds.relax()
+        files.after_fork_in_parent()
 
-    assert world.version() is not None
-    worlds.leave(world)
+    assert file.version() is not None
+    files.leave(file)
 
 
-def test_a_world_without_users_is_not_opened_again(path: Path) -> None:
-    worlds = Worlds()
-    world = worlds.enter(str(path))
-    worlds.leave(world)
+def test_a_file_without_users_is_not_opened_again(path: Path) -> None:
+    files = OpenFiles()
+    file = files.enter(str(path))
+    files.leave(file)
 
     try:
-        world.version()
+        file.version()
         raise AssertionError("it was opened")
     except interlock.StoreUnavailable as failure:
         assert "closed" in str(failure)
     assert not path.exists()
-    assert isinstance(world, World)
+    assert isinstance(file, SharedFile)

@@ -8,7 +8,7 @@ import pytest
 
 import interlock
 
-from ..redis.worlds import World
+from ...support.worlds import World
 from .raw import ask
 
 NAMES = [

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 import interlock
-from interlock.backends.sqlite import records
+from interlock.backends.sqlite.transport import records
 from interlock.errors import StoreUnavailable
 from interlock.recipes import lock as recipe
 
 from ...processes.people import Program
-from ..redis.worlds import World
+from ...support.worlds import World
 from .raw import ask, queue, until
 
 SHARES = str(Path(__file__).parent / "programs" / "shares")

@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 import interlock
-from interlock.backends.sqlite import opening
-from interlock.backends.sqlite.opening import APPLICATION, VERSION
+from interlock.backends.sqlite.transport import opening
+from interlock.backends.sqlite.transport.making import prepare_file
+from interlock.backends.sqlite.transport.opening import APPLICATION, VERSION
 from interlock.errors import StoreMisconfigured, StoreUnavailable
 
 from ...processes.people import Program, Worker
-from ..redis.worlds import World
+from ...support.worlds import World
 from .raw import ask
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -147,6 +148,33 @@ def test_a_link_to_nowhere_is_refused_and_not_followed(world: World, url: str, p
         take(world, url)
 
     assert not target.exists()
+
+
+def test_a_link_that_takes_its_place_meanwhile_is_not_followed(
+    world: World, url: str, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = path.with_name("target.db")
+    target.touch()
+
+    def swap(path: str) -> opening.Inode:
+        inode = prepare_file(path)
+        Path(path).unlink()
+        Path(path).symlink_to(target)
+        return inode
+
+    monkeypatch.setattr(opening, "prepare_file", swap)
+
+    with pytest.raises(StoreMisconfigured, match="symbolic link"):
+        take(world, url)
+
+    assert target.read_bytes() == b""
+    assert not Path(f"{target}-wal").exists()
+
+
+def test_a_path_that_is_not_text_can_be_used(world: World, tmp_path: Path) -> None:
+    take(world, f"sqlite://{tmp_path}/not-text-%FF.db")
+
+    assert (tmp_path / os.fsdecode(b"not-text-\xff.db")).exists()
 
 
 def test_folders_may_be_links(client: interlock.Client, tmp_path: Path) -> None:

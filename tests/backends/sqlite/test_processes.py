@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import interlock
-from interlock.backends.sqlite.records import ALIVE_MS
+from interlock.backends.sqlite.transport.records import ALIVE_MS
 from interlock.model import PROVISIONAL
 from interlock.recipes.lock import POLL_CAP
 

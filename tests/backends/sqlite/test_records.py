@@ -10,20 +10,20 @@ from typing import Any
 import pytest
 
 import interlock
-from interlock.backends.sqlite import opening
-from interlock.backends.sqlite.records import ALIVE_MS, GONE_MS, Records
-from interlock.backends.sqlite.store import SqliteBackend
-from interlock.backends.sqlite.world import worlds
+from interlock.backends.sqlite.backend import SqliteBackend
+from interlock.backends.sqlite.transport import opening
+from interlock.backends.sqlite.transport.records import ALIVE_MS, GONE_MS, SqliteRecords
+from interlock.backends.sqlite.transport.shared_file import open_files
 from interlock.drive import now
 from interlock.errors import StoreError, StoreUnavailable
-from interlock.ledger import Fact, Waiter, introduce, look, withdraw
+from interlock.ledger import Declared, Queued, introduce, look, withdraw
 from interlock.ledger.stores import BATCH
 from interlock.model import TOMBSTONE, Holder
 from interlock.steps import Call, Steps, Together
 
 from ...processes.people import Worker
+from .lockfile import ANN, BOB, CID, LockFile
 from .raw import ask, holders, queue, until
-from .shelf import ANN, BOB, CID, Shelf
 
 
 def test_a_pair_leaves_nothing_but_the_token(client: interlock.Client, path: Path) -> None:
@@ -35,94 +35,96 @@ def test_a_pair_leaves_nothing_but_the_token(client: interlock.Client, path: Pat
     assert ask(path, "SELECT * FROM tombs") == []
 
 
-def test_a_waiter_that_asks_again_keeps_its_place(shelf: Shelf, path: Path) -> None:
+def test_a_waiter_that_asks_again_keeps_its_place(file: LockFile, path: Path) -> None:
     for owner in (ANN, BOB, CID, BOB):
-        shelf.attempt(owner)
+        file.attempt(owner)
 
     assert queue(path) == [BOB, CID]
 
 
-def test_places_are_given_in_order_even_when_the_first_have_gone(shelf: Shelf, path: Path) -> None:
+def test_places_are_given_in_order_even_when_the_first_have_gone(
+    file: LockFile, path: Path
+) -> None:
     for owner in (ANN, BOB, CID):
-        shelf.attempt(owner)
-    shelf.release(ANN)
-    shelf.attempt(ANN)
+        file.attempt(owner)
+    file.release(ANN)
+    file.attempt(ANN)
 
     assert holders(path) == [BOB]
     assert queue(path) == [CID, ANN]
 
 
-def test_a_waiter_lives_for_a_while_after_its_last_question(shelf: Shelf, path: Path) -> None:
-    shelf.attempt(ANN)
-    shelf.attempt(BOB)
-    shelf.later(ALIVE_MS - 100)
+def test_a_waiter_lives_for_a_while_after_its_last_question(file: LockFile, path: Path) -> None:
+    file.attempt(ANN)
+    file.attempt(BOB)
+    file.later(ALIVE_MS - 100)
 
-    shelf.release(ANN)
+    file.release(ANN)
 
     assert holders(path) == [BOB]
 
 
-def test_a_waiter_that_has_died_is_passed_over_and_swept_away(shelf: Shelf, path: Path) -> None:
+def test_a_waiter_that_has_died_is_passed_over_and_swept_away(file: LockFile, path: Path) -> None:
     for owner in (ANN, BOB):
-        shelf.attempt(owner)
-    shelf.later(ALIVE_MS + 100)
-    shelf.attempt(CID)
+        file.attempt(owner)
+    file.later(ALIVE_MS + 100)
+    file.attempt(CID)
 
-    shelf.release(ANN)
+    file.release(ANN)
 
     assert holders(path) == [CID]
     assert queue(path) == []
 
 
-def test_a_lock_whose_waiters_have_all_died_is_free(shelf: Shelf, path: Path) -> None:
-    shelf.attempt(ANN)
-    shelf.attempt(BOB)
-    shelf.later(ALIVE_MS + 100)
+def test_a_lock_whose_waiters_have_all_died_is_free(file: LockFile, path: Path) -> None:
+    file.attempt(ANN)
+    file.attempt(BOB)
+    file.later(ALIVE_MS + 100)
 
-    shelf.release(ANN)
+    file.release(ANN)
 
     assert holders(path) == []
-    assert shelf.attempt(CID, waits=False)[0] == 1
+    assert file.attempt(CID, waits=False)[0] == 1
 
 
-def test_only_the_living_are_counted_as_waiters(shelf: Shelf) -> None:
+def test_only_the_living_are_counted_as_waiters(file: LockFile) -> None:
     for owner in (ANN, BOB):
-        shelf.attempt(owner)
-    shelf.later(ALIVE_MS + 100)
-    shelf.attempt(CID)
+        file.attempt(owner)
+    file.later(ALIVE_MS + 100)
+    file.attempt(CID)
 
-    assert shelf.call(look, "k").waiters == 1
+    assert file.call(look, "k").waiters == 1
 
 
 def test_a_withdrawn_owner_is_refused_for_a_while_and_then_forgotten(
-    shelf: Shelf, path: Path
+    file: LockFile, path: Path
 ) -> None:
-    shelf.call(withdraw, "k", "lock", ANN)
-    assert shelf.attempt(ANN) == (2,)
-    shelf.later(int(TOMBSTONE * 1000) + 100)
+    file.call(withdraw, "k", "lock", ANN)
+    assert file.attempt(ANN) == (2,)
+    file.later(int(TOMBSTONE * 1000) + 100)
 
-    shelf.call(withdraw, "k", "lock", BOB)
+    file.call(withdraw, "k", "lock", BOB)
 
     assert ask(path, "SELECT owner FROM tombs") == [(BOB,)]
-    assert shelf.attempt(ANN)[0] == 1
+    assert file.attempt(ANN)[0] == 1
 
 
-def test_whoever_introduces_itself_sweeps(shelf: Shelf, path: Path) -> None:
-    shelf.attempt(ANN)
-    shelf.attempt(BOB)
-    shelf.call(withdraw, "j", "lock", CID)
-    shelf.call(introduce, Holder("ann", "host", 7, "program"))
-    shelf.later(GONE_MS + 100)
+def test_whoever_introduces_itself_sweeps(file: LockFile, path: Path) -> None:
+    file.attempt(ANN)
+    file.attempt(BOB)
+    file.call(withdraw, "j", "lock", CID)
+    file.call(introduce, Holder("ann", "host", 7, "program"))
+    file.later(GONE_MS + 100)
 
-    shelf.call(introduce, Holder("bob", "host", 8, "program"))
+    file.call(introduce, Holder("bob", "host", 8, "program"))
 
     tables = ("records WHERE name != ''", "queue", "tombs")
     assert [ask(path, f"SELECT * FROM {table}") for table in tables] == [[], [], []]
     assert ask(path, "SELECT identity, pid FROM clients") == [("bob", 8)]
 
 
-def test_names_that_are_no_text_are_introduced_all_the_same(shelf: Shelf, path: Path) -> None:
-    shelf.call(introduce, Holder("ann", "host\udcff", 7, "\udce9t\udce9.py"))
+def test_names_that_are_no_text_are_introduced_all_the_same(file: LockFile, path: Path) -> None:
+    file.call(introduce, Holder("ann", "host\udcff", 7, "\udce9t\udce9.py"))
 
     assert ask(path, "SELECT host, program FROM clients") == [("host?", "?t?.py")]
 
@@ -189,52 +191,52 @@ def test_renewals_go_in_batches() -> None:
     assert end.value.value == [True] * BATCH + [failure] * 10
 
 
-def test_an_operation_sees_at_once_what_it_has_changed(shelf: Shelf) -> None:
-    def change(records: Records, name: str) -> None:
-        assert (records.held(name), records.fact(name), records.head(name)) == ((), None, None)
+def test_an_operation_sees_at_once_what_it_has_changed(file: LockFile) -> None:
+    def change(records: SqliteRecords, name: str) -> None:
+        assert (records.held(name), records.declared(name), records.head(name)) == ((), None, None)
         records.put(name, "semaphore", ANN, 2, 30.0)
-        records.set_fact(name, "semaphore", 3)
+        records.declare(name, "semaphore", 3)
         records.enqueue(name, BOB, 4)
         assert [each[:3] for each in records.held(name)] == [("semaphore", ANN, 2)]
-        assert records.fact(name) == Fact("semaphore", 3)
-        assert records.head(name) == Waiter(BOB, 4)
+        assert records.declared(name) == Declared("semaphore", 3)
+        assert records.head(name) == Queued(BOB, 4)
         records.drop(name, ANN)
-        records.drop_fact(name)
+        records.undeclare(name)
         records.dequeue(name, BOB)
-        assert (records.held(name), records.fact(name), records.head(name)) == ((), None, None)
+        assert (records.held(name), records.declared(name), records.head(name)) == ((), None, None)
 
-    shelf.call(change, "k")
-    assert shelf.call(look, "k") is None
+    file.call(change, "k")
+    assert file.call(look, "k") is None
 
 
 def test_a_transaction_interrupted_by_its_own_thread_refuses_the_second(path: Path) -> None:
     """As a signal handler or a finalizer would do it."""
-    world = worlds().enter(str(path))
+    shared = open_files().enter(str(path))
 
-    def handler(shelf: Any, name: str) -> str:
+    def handler(file: Any, name: str) -> str:
         with pytest.raises(StoreUnavailable, match="signal handler"):
-            world.once((Call(look, ("k",), (), now() + 5),))
-        shelf.put(name, "lock", ANN, 1, 30.0)
+            shared.try_apply((Call(look, ("k",), (), now() + 5),))
+        file.put(name, "lock", ANN, 1, 30.0)
         return "done"
 
-    assert world.once((Call(handler, ("k",), (), now() + 5),)) == ["done"]
+    assert shared.try_apply((Call(handler, ("k",), (), now() + 5),)) == ["done"]
     assert holders(path) == [ANN]
-    worlds().leave(world)
+    open_files().leave(shared)
 
 
 def test_an_interrupted_transaction_is_undone_and_blocks_nobody(path: Path) -> None:
-    world = worlds().enter(str(path))
+    shared = open_files().enter(str(path))
 
-    def interrupt(shelf: Any, name: str) -> None:
-        shelf.put(name, "lock", ANN, 1, 30.0)
+    def interrupt(file: Any, name: str) -> None:
+        file.put(name, "lock", ANN, 1, 30.0)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as kept:
-        world.once((Call(interrupt, ("k",), (), now() + 5),))
+        shared.try_apply((Call(interrupt, ("k",), (), now() + 5),))
 
     # Even while its traceback is alive.
     assert kept.value.__traceback__ is not None
     ask(path, "BEGIN IMMEDIATE")
     assert holders(path) == []
-    assert world.once((Call(look, ("k",), (), now() + 5),)) == [None]
-    worlds().leave(world)
+    assert shared.try_apply((Call(look, ("k",), (), now() + 5),)) == [None]
+    open_files().leave(shared)

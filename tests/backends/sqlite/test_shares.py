@@ -1,94 +1,94 @@
-"""Several owners of one name: who holds how much of it, in which order, with which token."""
+"""MultiLock owners of one name: who holds how much of it, in which order, with which token."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from interlock.backends.sqlite.records import ALIVE_MS
+from interlock.backends.sqlite.transport.records import ALIVE_MS
 from interlock.ledger import downgrade, look, renew, withdraw
-from interlock.ledger.shelf import BUSY, GRANTED, WHOLE
+from interlock.ledger.records import BUSY, GRANTED, WHOLE
 
-from ..redis.worlds import World
+from ...support.worlds import World
+from .lockfile import ANN, BOB, CID, DAN, LockFile
 from .raw import holders, queue, weights
-from .shelf import ANN, BOB, CID, DAN, Shelf
 
 # --- readers and writers ------------------------------------------------------------------------
 
 
-def test_readers_share_a_name_in_the_order_of_their_arrival(shelf: Shelf, path: Path) -> None:
+def test_readers_share_a_name_in_the_order_of_their_arrival(file: LockFile, path: Path) -> None:
     for owner in (CID, ANN, BOB):
-        assert shelf.read(owner)[0] == GRANTED
+        assert file.read(owner)[0] == GRANTED
 
     assert holders(path) == [CID, ANN, BOB]
-    assert [holder.owner for holder in shelf.call(look, "k").holders] == [CID, ANN, BOB]
+    assert [holder.owner for holder in file.call(look, "k").holders] == [CID, ANN, BOB]
 
 
-def test_one_of_several_leaves_and_the_others_stay(shelf: Shelf, path: Path) -> None:
+def test_one_of_several_leaves_and_the_others_stay(file: LockFile, path: Path) -> None:
     for owner in (ANN, BOB, CID):
-        shelf.read(owner)
+        file.read(owner)
 
-    assert shelf.release(BOB, "rwlock") == 1
+    assert file.release(BOB, "rwlock") == 1
 
     assert holders(path) == [ANN, CID]
-    assert shelf.release(BOB, "rwlock") == 0
+    assert file.release(BOB, "rwlock") == 0
 
 
 def test_a_writer_waits_for_the_last_reader_and_the_readers_behind_for_it(
-    shelf: Shelf, path: Path
+    file: LockFile, path: Path
 ) -> None:
     for owner in (ANN, BOB):
-        shelf.read(owner)
-    assert shelf.write(CID)[:2] == (BUSY, ANN)
-    assert shelf.read(DAN)[0] == BUSY
+        file.read(owner)
+    assert file.write(CID)[:2] == (BUSY, ANN)
+    assert file.read(DAN)[0] == BUSY
 
-    shelf.release(ANN, "rwlock")
+    file.release(ANN, "rwlock")
     assert (holders(path), queue(path)) == ([BOB], [CID, DAN])
-    shelf.release(BOB, "rwlock")
+    file.release(BOB, "rwlock")
 
     assert (holders(path), weights(path), queue(path)) == ([CID], [WHOLE], [DAN])
 
 
-def test_readers_at_the_head_of_the_queue_are_let_in_together(shelf: Shelf, path: Path) -> None:
-    shelf.write(ANN)
+def test_readers_at_the_head_of_the_queue_are_let_in_together(file: LockFile, path: Path) -> None:
+    file.write(ANN)
     for owner in (BOB, CID):
-        shelf.read(owner)
-    shelf.write(DAN)
+        file.read(owner)
+    file.write(DAN)
 
-    shelf.release(ANN, "rwlock")
+    file.release(ANN, "rwlock")
 
     assert (holders(path), queue(path)) == ([BOB, CID], [DAN])
 
 
 def test_a_writer_that_becomes_a_reader_keeps_its_token_and_lets_readers_in(
-    shelf: Shelf, path: Path
+    file: LockFile, path: Path
 ) -> None:
-    _, token = shelf.write(ANN)
-    shelf.read(BOB)
+    _, token = file.write(ANN)
+    file.read(BOB)
 
-    assert shelf.call(downgrade, "k", "rwlock", ANN, 30.0) == 1
+    assert file.call(downgrade, "k", "rwlock", ANN, 30.0) == 1
 
     assert (holders(path), weights(path)) == ([ANN, BOB], [1, 1])
-    assert shelf.call(look, "k").holders[0].token == token
+    assert file.call(look, "k").holders[0].token == token
 
 
 def test_a_waiting_writer_that_goes_lets_those_in_who_waited_for_it_alone(
-    shelf: Shelf, path: Path
+    file: LockFile, path: Path
 ) -> None:
-    shelf.read(ANN)
-    shelf.write(BOB)
-    shelf.read(CID)
+    file.read(ANN)
+    file.write(BOB)
+    file.read(CID)
 
-    shelf.call(withdraw, "k", "rwlock", BOB)
+    file.call(withdraw, "k", "rwlock", BOB)
 
     assert (holders(path), queue(path)) == ([ANN, CID], [])
 
 
-def test_a_waiting_writer_that_died_stands_in_nobodys_way(shelf: Shelf, path: Path) -> None:
-    shelf.read(ANN)
-    shelf.write(BOB)
-    shelf.later(ALIVE_MS + 100)
+def test_a_waiting_writer_that_died_stands_in_nobodys_way(file: LockFile, path: Path) -> None:
+    file.read(ANN)
+    file.write(BOB)
+    file.later(ALIVE_MS + 100)
 
-    assert shelf.read(CID)[0] == GRANTED
+    assert file.read(CID)[0] == GRANTED
     assert holders(path) == [ANN, CID]
 
 
@@ -96,86 +96,86 @@ def test_a_waiting_writer_that_died_stands_in_nobodys_way(shelf: Shelf, path: Pa
 
 
 def test_a_share_whose_lease_has_ended_is_nobodys_and_goes_with_the_next_to_come(
-    shelf: Shelf, path: Path
+    file: LockFile, path: Path
 ) -> None:
-    shelf.read(ANN, lease=1.0)
-    shelf.read(BOB)
-    shelf.later(1100)
-    assert [holder.owner for holder in shelf.call(look, "k").holders] == [BOB]
+    file.read(ANN, lease=1.0)
+    file.read(BOB)
+    file.later(1100)
+    assert [holder.owner for holder in file.call(look, "k").holders] == [BOB]
     assert holders(path) == [ANN, BOB]
 
-    shelf.read(CID)
+    file.read(CID)
 
     assert holders(path) == [BOB, CID]
 
 
 def test_a_share_whose_lease_has_ended_goes_with_the_next_to_leave(
-    shelf: Shelf, path: Path
+    file: LockFile, path: Path
 ) -> None:
-    shelf.read(ANN, lease=1.0)
-    shelf.read(BOB)
-    shelf.later(1100)
+    file.read(ANN, lease=1.0)
+    file.read(BOB)
+    file.later(1100)
 
-    shelf.release(BOB, "rwlock")
+    file.release(BOB, "rwlock")
 
     assert holders(path) == []
 
 
-def test_an_owner_whose_lease_has_ended_comes_back_as_the_last(shelf: Shelf, path: Path) -> None:
-    shelf.read(ANN, lease=1.0)
-    shelf.read(BOB)
-    shelf.later(1100)
+def test_an_owner_whose_lease_has_ended_comes_back_as_the_last(file: LockFile, path: Path) -> None:
+    file.read(ANN, lease=1.0)
+    file.read(BOB)
+    file.later(1100)
 
-    assert shelf.read(ANN)[0] == GRANTED
+    assert file.read(ANN)[0] == GRANTED
 
     assert holders(path) == [BOB, ANN]
 
 
-def test_a_renewal_reaches_one_share_and_never_one_that_has_ended(shelf: Shelf) -> None:
-    shelf.read(ANN, lease=1.0)
-    shelf.read(BOB, lease=10.0)
-    shelf.read(CID, lease=10.0)
-    shelf.later(1100)
+def test_a_renewal_reaches_one_share_and_never_one_that_has_ended(file: LockFile) -> None:
+    file.read(ANN, lease=1.0)
+    file.read(BOB, lease=10.0)
+    file.read(CID, lease=10.0)
+    file.later(1100)
 
-    answers = shelf.asked(renew, 60.0, ("k", ANN), ("k", BOB), ("j", CID))
+    answers = file.asked(renew, 60.0, ("k", ANN), ("k", BOB), ("j", CID))
 
     assert answers == [False, True, False]
-    left = {each.owner: each.expires_in for each in shelf.call(look, "k").holders}
+    left = {each.owner: each.expires_in for each in file.call(look, "k").holders}
     assert left[BOB] > 50 > 10 > left[CID]
 
 
 # --- tokens --------------------------------------------------------------------------------------
 
 
-def test_each_holder_has_a_token_of_its_own(shelf: Shelf) -> None:
-    tokens = [shelf.read(owner)[1] for owner in (ANN, BOB, CID)]
+def test_each_holder_has_a_token_of_its_own(file: LockFile) -> None:
+    tokens = [file.read(owner)[1] for owner in (ANN, BOB, CID)]
 
-    info = shelf.call(look, "k")
+    info = file.call(look, "k")
 
     assert [holder.token for holder in info.holders] == tokens == sorted(set(tokens))
     assert info.token == tokens[-1]
 
 
 def test_a_holder_that_asks_again_has_a_newer_token_and_the_others_keep_theirs(
-    shelf: Shelf,
+    file: LockFile,
 ) -> None:
-    (_, first), (_, second) = shelf.read(ANN), shelf.read(BOB)
+    (_, first), (_, second) = file.read(ANN), file.read(BOB)
 
-    _, newer = shelf.read(ANN)
+    _, newer = file.read(ANN)
 
     assert newer > second > first
-    assert [holder.token for holder in shelf.call(look, "k").holders] == [newer, second]
+    assert [holder.token for holder in file.call(look, "k").holders] == [newer, second]
 
 
-def test_whoever_was_handed_a_share_has_a_token_once_it_has_claimed_it(shelf: Shelf) -> None:
-    shelf.write(ANN)
-    shelf.write(BOB)
-    shelf.release(ANN, "rwlock")
-    assert shelf.call(look, "k").token is None
+def test_whoever_was_handed_a_share_has_a_token_once_it_has_claimed_it(file: LockFile) -> None:
+    file.write(ANN)
+    file.write(BOB)
+    file.release(ANN, "rwlock")
+    assert file.call(look, "k").token is None
 
-    _, token = shelf.write(BOB)
+    _, token = file.write(BOB)
 
-    assert shelf.call(look, "k").token == token
+    assert file.call(look, "k").token == token
 
 
 def test_clients_of_both_worlds_see_every_reader_and_its_token(world: World, url: str) -> None:

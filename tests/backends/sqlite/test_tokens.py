@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import interlock
-from interlock.backends.sqlite import records
+from interlock.backends.sqlite.transport import records
 
 from ...processes.people import Worker
 from .raw import ask

@@ -1,6 +1,6 @@
 """The file and the dictionaries of `memory://` answer alike, whatever they are asked.
 
-Both run the same ledger; what is compared is the shelf below it.
+Both run the same ledger; what is compared are the records below it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from interlock import ledger
-from interlock.backends.memory.store import Records
-from interlock.backends.sqlite import records
-from interlock.backends.sqlite.database import Database
+from interlock.backends.memory.transport.records import MemoryRecords
+from interlock.backends.sqlite.transport import records
+from interlock.backends.sqlite.transport.database import Database
 from interlock.ledger import WHOLE
 from interlock.model import TOMBSTONE
 from interlock.steps import Call
@@ -35,9 +35,9 @@ def owner(name: str, number: int) -> str:
     return f"{name}:{number}"
 
 
-def in_use(shelf: ledger.Shelf) -> list[tuple[str, str]]:
+def in_use(records: ledger.Records) -> list[tuple[str, str]]:
     """What is in use, in no order of its own."""
-    return sorted(ledger.names(shelf))
+    return sorted(ledger.names(records))
 
 
 class Twins:
@@ -46,7 +46,7 @@ class Twins:
     def __init__(self, path: Path) -> None:
         self.at_ms = 1_000_000
         self._woken: list[tuple[str, str]] = []
-        self._memory = Records(lambda: self.at_ms / 1000)
+        self._memory = MemoryRecords(lambda: self.at_ms / 1000)
         for topic in ((name, owner(name, n)) for name in NAMES for n in range(EVER)):
             self._memory.listeners[topic] = self._hears(topic)
         self._file = Database(str(path), None)
@@ -87,7 +87,7 @@ def twins(path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Twins]:
 
 
 class Dice:
-    """Draws what to ask next.  Each name has a kind, but not everybody knows it."""
+    """Draws what to ask next.  Each name has a kind, but some owners ask for another one."""
 
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
@@ -100,7 +100,9 @@ class Dice:
         self._eldest = min(self._eldest + self._pick((0, 0, 1)), EVER - CROWD)
         asked = [self._call(self._pick(NAMES)) for _ in range(self._pick((1, 1, 2, 5)))]
         looks = [Call(ledger.look, (name,), (), 0.0) for name in NAMES]
-        reasons = [Call(ledger.why, (name,), (self._owner(name),), 0.0) for name in NAMES]
+        reasons = [
+            Call(ledger.withdrawal_reason, (name,), (self._owner(name),), 0.0) for name in NAMES
+        ]
         return [*asked, *looks, *reasons, Call(in_use, (), (), 0.0)]
 
     def _owner(self, name: str) -> str:

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
 import interlock
-from interlock.backends.sqlite import watch as watching
-from interlock.backends.sqlite.failures import Occupied
-from interlock.backends.sqlite.watch import Seat, Sight, Topic, Watch
+from interlock.backends.sqlite.errors import Occupied
+from interlock.backends.sqlite.transport import watch as watching
+from interlock.backends.sqlite.transport.watch import CommitWatch, Topic, WaiterState
 from interlock.drive import now
 from interlock.errors import StoreUnavailable
+from interlock.parking import WaitingThread
 from interlock.recipes.lock import POLL_CAP
 
-from ..redis.worlds import World, _settle
+from ...support.worlds import World, _settle
 from .raw import ask, until
 
 MINE, THEIRS = ("k", "me:1"), ("k", "them:1")
@@ -29,9 +30,9 @@ class Fake:
 
     def __init__(self) -> None:
         self.number = 0
-        self.sights: dict[Topic, Sight] = {}
+        self.sights: dict[Topic, WaiterState] = {}
         self.askers: list[str] = []
-        self.glances = 0
+        self.polls = 0
         self.failure: Exception | None = None
 
     def version(self) -> object:
@@ -40,9 +41,9 @@ class Fake:
             raise self.failure
         return self.number
 
-    def glance(self, topics: Sequence[Topic]) -> list[Sight]:
-        self.glances += 1
-        return [self.sights.get(topic, Sight(False, "somebody", 0)) for topic in topics]
+    def poll(self, topics: Sequence[Topic]) -> list[WaiterState]:
+        self.polls += 1
+        return [self.sights.get(topic, WaiterState(False, "somebody", 0)) for topic in topics]
 
     def commit(self) -> None:
         self.number += 1
@@ -54,49 +55,51 @@ def fake() -> Fake:
 
 
 @pytest.fixture
-def watch(fake: Fake) -> Watch:
-    return Watch(fake)
+def watch(fake: Fake) -> CommitWatch:
+    return CommitWatch(fake)
 
 
-def seat(watch: Watch, topic: Topic) -> Seat:
-    place = Seat(lambda: watch.leave(topic))
+def seat(watch: CommitWatch, topic: Topic) -> WaitingThread:
+    place = WaitingThread(lambda: watch.leave(topic))
     watch.enter(topic, place.wake)
     return place
 
 
-def parked(watch: Watch, place: Seat, seconds: float = 10.0) -> Future[bool]:
+def parked(watch: CommitWatch, place: WaitingThread, seconds: float = 10.0) -> Future[bool]:
     """A thread that waits."""
     outcome: Future[bool] = Future()
     thread = threading.Thread(
         target=_settle, args=(outcome, lambda: watch.park(place, now() + seconds)), daemon=True
     )
     thread.start()
-    until(lambda: place in watch._parked or outcome.done())
+    until(lambda: place in watch._threads.parked or outcome.done())
     return outcome
 
 
-def test_whoever_is_due_is_woken(fake: Fake, watch: Watch) -> None:
+def test_whoever_is_due_is_woken(fake: Fake, watch: CommitWatch) -> None:
     waiting = parked(watch, seat(watch, MINE))
 
-    fake.sights[MINE] = Sight(True, "me", 0)
+    fake.sights[MINE] = WaiterState(True, "me", 0)
     fake.commit()
 
     assert waiting.result(5) is True
 
 
-def test_everybody_else_sleeps_on(fake: Fake, watch: Watch) -> None:
+def test_everybody_else_sleeps_on(fake: Fake, watch: CommitWatch) -> None:
     mine = parked(watch, seat(watch, MINE))
     theirs = parked(watch, seat(watch, THEIRS), seconds=0.5)
 
-    fake.sights[MINE] = Sight(True, "me", 0)
-    fake.sights[THEIRS] = Sight(False, "me", 0)
+    fake.sights[MINE] = WaiterState(True, "me", 0)
+    fake.sights[THEIRS] = WaiterState(False, "me", 0)
     fake.commit()
 
     assert mine.result(5) is True
     assert theirs.result(5) is False
 
 
-def test_a_wake_between_listening_and_parking_is_not_missed(fake: Fake, watch: Watch) -> None:
+def test_a_wake_between_listening_and_parking_is_not_missed(
+    fake: Fake, watch: CommitWatch
+) -> None:
     place = seat(watch, MINE)
 
     watch.wake([MINE])
@@ -105,24 +108,26 @@ def test_a_wake_between_listening_and_parking_is_not_missed(fake: Fake, watch: W
     assert watch.park(place, now()) is False
 
 
-def test_a_commit_between_listening_and_parking_is_not_missed(fake: Fake, watch: Watch) -> None:
+def test_a_commit_between_listening_and_parking_is_not_missed(
+    fake: Fake, watch: CommitWatch
+) -> None:
     parked(watch, seat(watch, THEIRS), seconds=0.05).result(5)  # the number is known by now
     place = seat(watch, MINE)
 
-    fake.sights[MINE] = Sight(True, "me", 0)
+    fake.sights[MINE] = WaiterState(True, "me", 0)
     fake.commit()
 
     assert watch.park(place, now() + 5) is True
 
 
-def test_nobody_glances_while_nothing_is_committed(fake: Fake, watch: Watch) -> None:
+def test_nobody_glances_while_nothing_is_committed(fake: Fake, watch: CommitWatch) -> None:
     parked(watch, seat(watch, MINE), seconds=0.1).result(5)
 
     assert len(fake.askers) > 5
-    assert fake.glances == 1
+    assert fake.polls == 1
 
 
-def test_only_one_thread_asks(fake: Fake, watch: Watch) -> None:
+def test_only_one_thread_asks(fake: Fake, watch: CommitWatch) -> None:
     waiting = [parked(watch, seat(watch, ("k", f"me:{n}")), seconds=0.2) for n in range(5)]
 
     time.sleep(0.1)
@@ -132,26 +137,59 @@ def test_only_one_thread_asks(fake: Fake, watch: Watch) -> None:
     assert [each.result(5) for each in waiting] == [False] * 5
 
 
-def test_when_the_leader_goes_another_one_leads(fake: Fake, watch: Watch) -> None:
+class Struck(Fake):
+    """A world whose leader is interrupted, in its first question, by a handler."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handler: Callable[[], None] | None = None
+
+    def version(self) -> object:
+        handler, self.handler = self.handler, None
+        if handler is not None:
+            handler()
+        return super().version()
+
+
+def test_signal_handler_that_waits_leads_in_place_of_the_leader_that_it_interrupts() -> None:
+    fake = Struck()
+    watch, heard = CommitWatch(fake), list[bool]()
+    theirs, mine = seat(watch, THEIRS), seat(watch, MINE)
+
+    def handler() -> None:
+        threading.Timer(0.05, commit).start()
+        heard.append(watch.park(mine, now() + 5))
+
+    def commit() -> None:
+        fake.sights[MINE] = fake.sights[THEIRS] = WaiterState(True, "both", 0)
+        fake.commit()
+
+    fake.handler = handler
+
+    assert watch.park(theirs, now() + 5) is True
+    assert heard == [True]
+
+
+def test_when_the_leader_goes_another_one_leads(fake: Fake, watch: CommitWatch) -> None:
     leader = parked(watch, seat(watch, MINE))
     follower = parked(watch, seat(watch, THEIRS))
     watch.wake([MINE])
     assert leader.result(5) is True
 
-    fake.sights[THEIRS] = Sight(True, "me", 0)
+    fake.sights[THEIRS] = WaiterState(True, "me", 0)
     fake.commit()
 
     assert follower.result(5) is True
     assert len(set(fake.askers)) == 2
 
 
-def test_a_follower_that_goes_does_not_disturb_the_leader(fake: Fake, watch: Watch) -> None:
+def test_a_follower_that_goes_does_not_disturb_the_leader(fake: Fake, watch: CommitWatch) -> None:
     leader = parked(watch, seat(watch, MINE))
     follower = parked(watch, seat(watch, THEIRS))
 
     watch.wake([THEIRS])
     assert follower.result(5) is True
-    fake.sights[MINE] = Sight(True, "me", 0)
+    fake.sights[MINE] = WaiterState(True, "me", 0)
     fake.commit()
 
     assert leader.result(5) is True
@@ -160,7 +198,7 @@ def test_a_follower_that_goes_does_not_disturb_the_leader(fake: Fake, watch: Wat
 
 @pytest.mark.parametrize("failure", [Occupied(), StoreUnavailable("down")])
 def test_a_file_that_cannot_be_asked_disturbs_nobody(
-    fake: Fake, watch: Watch, failure: Exception
+    fake: Fake, watch: CommitWatch, failure: Exception
 ) -> None:
     waiting = parked(watch, seat(watch, MINE))
     fake.failure = failure
@@ -168,14 +206,14 @@ def test_a_file_that_cannot_be_asked_disturbs_nobody(
     until(lambda: len(fake.askers) > asked + 2)
 
     fake.failure = None
-    fake.sights[MINE] = Sight(True, "me", 0)
+    fake.sights[MINE] = WaiterState(True, "me", 0)
     fake.commit()
 
     assert waiting.result(5) is True
 
 
 def test_pauses_grow_with_the_quiet_and_shrink_with_a_new_sign(
-    fake: Fake, watch: Watch, monkeypatch: pytest.MonkeyPatch
+    fake: Fake, watch: CommitWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = [1000.0]
     monkeypatch.setattr(watching, "now", lambda: at[0])
@@ -194,7 +232,7 @@ def test_pauses_grow_with_the_quiet_and_shrink_with_a_new_sign(
 
 
 def test_commits_that_change_nothing_for_a_waiter_leave_the_pauses_long(
-    fake: Fake, watch: Watch, monkeypatch: pytest.MonkeyPatch
+    fake: Fake, watch: CommitWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = [1000.0]
     monkeypatch.setattr(watching, "now", lambda: at[0])
@@ -205,14 +243,14 @@ def test_commits_that_change_nothing_for_a_waiter_leave_the_pauses_long(
     fake.commit()
     watch._ask()
 
-    assert fake.glances == 2
+    assert fake.polls == 2
     assert watch._pause() == watching.LONGEST
 
 
-def test_whoever_stands_further_back_asks_less_often(fake: Fake, watch: Watch) -> None:
+def test_whoever_stands_further_back_asks_less_often(fake: Fake, watch: CommitWatch) -> None:
     watch.enter(MINE, lambda: None)
     first = watch._pause()
-    fake.sights[MINE] = Sight(False, "somebody", 9)
+    fake.sights[MINE] = WaiterState(False, "somebody", 9)
     fake.commit()
 
     watch._ask()
@@ -220,14 +258,14 @@ def test_whoever_stands_further_back_asks_less_often(fake: Fake, watch: Watch) -
     assert watch._pause() > first + 8 * watching.SHORTEST
 
 
-def test_nobody_asks_for_nobody(fake: Fake, watch: Watch) -> None:
-    watch.park(Seat(), now() + 0.05)
+def test_nobody_asks_for_nobody(fake: Fake, watch: CommitWatch) -> None:
+    watch.park(WaitingThread(), now() + 0.05)
 
     assert fake.askers == []
 
 
 def test_a_thread_waits_for_tasks_and_goes_when_there_is_none(
-    fake: Fake, watch: Watch, monkeypatch: pytest.MonkeyPatch
+    fake: Fake, watch: CommitWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watching, "LINGER", 0.05)
     woken = threading.Event()
@@ -235,7 +273,7 @@ def test_a_thread_waits_for_tasks_and_goes_when_there_is_none(
     thread = watch._lookout
     assert thread is not None
 
-    fake.sights[MINE] = Sight(True, "me", 0)
+    fake.sights[MINE] = WaiterState(True, "me", 0)
     fake.commit()
 
     assert woken.wait(5)
@@ -246,7 +284,7 @@ def test_a_thread_waits_for_tasks_and_goes_when_there_is_none(
 
 
 def test_a_thread_that_has_nobody_to_wait_for_hears_of_the_next_at_once(
-    fake: Fake, watch: Watch, monkeypatch: pytest.MonkeyPatch
+    fake: Fake, watch: CommitWatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watching, "LINGER", 5.0)
     watch.enter_task(THEIRS, lambda: None)
@@ -259,7 +297,7 @@ def test_a_thread_that_has_nobody_to_wait_for_hears_of_the_next_at_once(
     woken = threading.Event()
 
     watch.enter_task(MINE, woken.set)
-    fake.sights[MINE] = Sight(True, "me", 0)
+    fake.sights[MINE] = WaiterState(True, "me", 0)
     fake.commit()
 
     assert woken.wait(2)
@@ -272,7 +310,7 @@ def test_a_thread_that_has_nobody_to_wait_for_hears_of_the_next_at_once(
 @pytest.fixture
 def deaf(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Nobody hears of a commit by asking for it."""
-    monkeypatch.setattr(Watch, "_ask", lambda watch: None)
+    monkeypatch.setattr(CommitWatch, "_ask", lambda watch: None)
     yield
 
 

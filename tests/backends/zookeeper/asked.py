@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 from interlock.events import Event, Renewed
 
-from ..redis.watching import eventually
-from ..redis.worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
 
 #: How the nodes of some Java begin.
 JAVA = "_c_a3a30f1f-ae02-4944-b84e-7064953fffa9"
@@ -28,7 +28,7 @@ def taken(world: World, lock: Any) -> Any:
 def heard_by(world: World, hold: Any) -> queue.SimpleQueue[Any]:
     """What a callback of this hold is told."""
     heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    world.do(lambda: hold.on_asked(heard.put))
+    world.do(lambda: hold.on_release_requested(heard.put))
     return heard
 
 

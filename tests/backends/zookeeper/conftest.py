@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.zookeepers import ZooKeeperServer
 
-from ..redis.worlds import WORLDS, World
+from ...support.worlds import WORLDS, World
 from .asked import Connect
 from .bare import bare
 

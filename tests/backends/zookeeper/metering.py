@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlock.testing.frames import ZkProxy
+from tests.support.frames import ZkProxy
 
-from ..redis.watching import eventually
-from ..redis.worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
 
 #: Seconds of delay on the wire, to and fro: requests that go together are told apart by it.
 DELAY = 0.01
@@ -27,7 +27,7 @@ class Meter:
         url = f"{self._proxy.url(self._path)}?session_timeout={session}"
         client = self._world.connect(url, **options)
         self.used(client.lock("warm"))
-        eventually(lambda: self._peek.exists(f"/interlock:clients/{client.identity}"))
+        eventually(lambda: self._peek.exists(f"/interlock:clients/{client._session.identity}"))
         self._proxy.mark()
         return client
 

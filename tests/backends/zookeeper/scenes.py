@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 
 from kazoo.client import KazooClient
 
-from interlock.backends.zookeeper import names
+from interlock.backends.zookeeper import layout
 from interlock.drive import now
 from interlock.events import Event, Parked
-from interlock.testing.zookeepers import awaited
+from tests.support.zookeepers import awaited
 
-from ..redis.worlds import World
+from ...support.worlds import World
 
 E = TypeVar("E", bound=Event)
 
@@ -25,7 +25,7 @@ SOON = 20.0
 NEW_NODE = b"-lock-\x00"
 
 
-class Ear:
+class Recorder:
     """An observer whose news can be awaited."""
 
     def __init__(self) -> None:
@@ -57,10 +57,10 @@ class Waiter:
     """Somebody who waits for a lock; made when it stands in the queue."""
 
     def __init__(self, world: World, url: str, name: str = "k", **options: Any) -> None:
-        self._world, self.ear = world, Ear()
-        self.client = world.connect(url, observer=self.ear, **options)
+        self._world, self.recorder = world, Recorder()
+        self.client = world.connect(url, observer=self.recorder, **options)
         self.outcome: Future[Any] = world.start(self.client.lock(name).acquire)
-        self.owner = self.ear.hear(Parked).owner
+        self.owner = self.recorder.hear(Parked).owner
 
     @property
     def granted(self) -> bool:
@@ -83,7 +83,7 @@ def queue(peek: Any, name: str = "k") -> list[str]:
 
 def owners(peek: Any, name: str = "k") -> list[str]:
     """Who stands in the queue of a lock, in their order."""
-    return [names.owner_of(node) for node in queue(peek, name)]
+    return [layout.owner_of(node) for node in queue(peek, name)]
 
 
 def stands(peek: Any, who: list[str], name: str = "k", within: float = SOON) -> None:
@@ -120,7 +120,12 @@ class Departure:
 
 def kazoo_of(client: Any) -> Any:
     """The kazoo below a client of ours."""
-    return client.link._transport._client
+    return transport_of(client)._client
+
+
+def transport_of(client: Any) -> Any:
+    """The transport below a client of ours."""
+    return client._session.link._transport
 
 
 def expire(client: Any, hosts: str) -> None:
@@ -142,7 +147,7 @@ def cut_off(proxy: Any, client: Any) -> None:
     """Cut a client off from the servers; it knows that when this returns."""
     proxy.refuse()
     proxy.cut()
-    transport = client.link._transport
+    transport = transport_of(client)
     eventually(lambda: not transport.connected, "still connected")
 
 

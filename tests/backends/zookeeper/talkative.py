@@ -19,6 +19,9 @@ from interlock import aio
 
 CANARY, HOSTS = sys.argv[1], sys.argv[2]
 
+#: Seconds that it waits for what cannot be reached.
+TIMEOUT = 3.0
+
 RIGHT = f"zk://user:{CANARY}@{HOSTS}/guarded"
 
 ATTEMPTS: list[tuple[str, dict[str, Any]]] = [
@@ -54,14 +57,28 @@ def loudly(action: Callable[[], Any]) -> None:
 
 
 def say_all(client: Any, hold: Any) -> None:
-    say(client, client.backend, client.link, client.keeper, client.backend.label)
-    say(vars(client.backend), vars(client.link), vars(client.link._transport))
-    say(vars(client.link._transport._client), vars(client.link._transport._client._connection))
-    say(hold, hold.grant, client.lock("k"))
+    say(
+        client,
+        client._session.backend,
+        client._session.link,
+        client._session.keeper,
+        client._session.backend.label,
+    )
+    say(
+        vars(client._session.backend),
+        vars(client._session.link),
+        vars(client._session.link._transport),
+    )
+    say(
+        vars(client._session.link._transport._client),
+        vars(client._session.link._transport._client._connection),
+    )
+    say(hold, hold._lease.grant, client.lock("k"))
 
 
 def use_threads(url: str, options: dict[str, Any]) -> None:
-    with interlock.connect(url, **options) as client, client.lock("k", lease=2) as hold:
+    client = interlock.connect(url, **options)
+    with client, client.lock("k", lease=2, timeout=TIMEOUT) as hold:
         say_all(client, hold)
         other = threading.Thread(target=loudly, args=(lambda: give_up(client),))
         other.start()
@@ -83,7 +100,8 @@ def lose(hold: Any) -> None:
 
 
 async def use_tasks(url: str, options: dict[str, Any]) -> None:
-    async with aio.connect(url, **options) as client, client.lock("k") as hold:
+    client = aio.connect(url, **options)
+    async with client, client.lock("k", timeout=TIMEOUT) as hold:
         say_all(client, hold)
 
 

@@ -11,18 +11,21 @@ from unittest.mock import patch
 import pytest
 
 from interlock import Unsupported
-from interlock.backends.zookeeper import locks
-from interlock.backends.zookeeper.locks import REVOKE
-from interlock.backends.zookeeper.nodes import Node
-from interlock.backends.zookeeper.transport import Transport
-from interlock.events import Asked, Event
-from interlock.testing.frames import ZkProxy
+from interlock.backends.zookeeper import revocations
+from interlock.backends.zookeeper.layout import REVOKE
+from interlock.backends.zookeeper.namespace import Node
+from interlock.backends.zookeeper.transport.transport import Transport
+from interlock.events import Event, ReleaseRequested
+from tests.support.frames import ZkProxy
 
-from ..redis.watching import eventually
-from ..redis.worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .asked import AT_ONCE, JAVA, Connect, heard_by, looks, said, stranger, taken
 
 pytestmark = pytest.mark.server
+
+#: Seconds of a lease of which a node says nothing: the session is shorter.
+LONG = 120
 
 
 @contextmanager
@@ -45,12 +48,12 @@ def passed_on(fired: threading.Event) -> Iterator[None]:
 def test_holder_hears_at_once_that_somebody_asks(world: World, connect: Connect) -> None:
     hold = taken(world, connect().lock("k"))
     heard = heard_by(world, hold)
-    assert not hold.asked
+    assert not hold.release_requested
 
-    assert world.do(lambda: connect().ask_back("k")) == 1
+    assert world.do(lambda: connect().request_release("k")) == 1
 
     assert heard.get(timeout=AT_ONCE) is hold
-    assert hold.asked
+    assert hold.release_requested
     assert not hold.lost
 
 
@@ -61,7 +64,11 @@ def test_each_of_two_clients_can_ask_the_other(world: World, connect: Connect) -
         for client, name in ((alice, "a"), (bob, "b"))
     ]
 
-    assert world.do(lambda: alice.ask_back("b")) == world.do(lambda: bob.ask_back("a")) == 1
+    assert (
+        world.do(lambda: alice.request_release("b"))
+        == world.do(lambda: bob.request_release("a"))
+        == 1
+    )
 
     assert [each.get(timeout=AT_ONCE).name for each in heard] == ["a", "b"]
 
@@ -72,7 +79,7 @@ def test_who_gives_it_back_lets_the_next_one_have_it(world: World, connect: Conn
     bob = connect()
     coming = world.start(bob.lock("k").acquire)
 
-    world.do(lambda: bob.ask_back("k"))
+    world.do(lambda: bob.request_release("k"))
     world.do(heard.get(timeout=AT_ONCE).release)
 
     assert coming.result(AT_ONCE).token > hold.token
@@ -80,7 +87,7 @@ def test_who_gives_it_back_lets_the_next_one_have_it(world: World, connect: Conn
 
 def test_who_begins_to_listen_later_is_told_as_well(world: World, connect: Connect) -> None:
     hold = taken(world, connect().lock("k"))
-    world.do(lambda: connect().ask_back("k"))
+    world.do(lambda: connect().request_release("k"))
 
     first = heard_by(world, hold)
     assert first.get(timeout=AT_ONCE) is hold
@@ -95,7 +102,7 @@ def test_question_that_comes_while_the_keeper_looks_is_heard_at_once(
 ) -> None:
     hold = taken(world, connect().lock("k"))
     (node,) = peek.get_children("/k")
-    fired, judged = threading.Event(), locks.judged
+    fired, judged = threading.Event(), revocations.judged
 
     def after_the_question(*seen: Any) -> Any:
         """The keeper has its answer, and then hears that it is not true any more."""
@@ -104,7 +111,7 @@ def test_question_that_comes_while_the_keeper_looks_is_heard_at_once(
             assert fired.wait(AT_ONCE)
         return judged(*seen)
 
-    with patch.object(locks, "judged", after_the_question), passed_on(fired):
+    with patch.object(revocations, "judged", after_the_question), passed_on(fired):
         heard = heard_by(world, hold)
 
         assert heard.get(timeout=AT_ONCE) is hold
@@ -120,26 +127,26 @@ def test_observer_is_told_once_however_often_somebody_asks(
 
     for _ in range(3):
         with looks(events):
-            assert world.do(lambda: other.ask_back("k")) == 1
+            assert world.do(lambda: other.request_release("k")) == 1
 
-    assert [event for event in events if isinstance(event, Asked)] == [
-        Asked("k", hold.owner, hold.token)
+    assert [event for event in events if isinstance(event, ReleaseRequested)] == [
+        ReleaseRequested("k", hold.owner, hold.token)
     ]
     assert heard.get(timeout=AT_ONCE) is hold
     assert heard.empty()
 
 
 def test_only_who_holds_is_asked(world: World, connect: Connect, peek: Any) -> None:
-    hold = taken(world, connect().lock("k"))
-    coming = world.start(connect().lock("k").acquire)
+    hold = taken(world, connect().lock("k", lease=LONG))
+    coming = world.start(connect().lock("k", lease=LONG).acquire)
     eventually(lambda: len(said(peek)) == 2)
     assert said(peek) == [b"", b""]
 
-    assert world.do(lambda: connect().ask_back("k")) == 1
+    assert world.do(lambda: connect().request_release("k")) == 1
 
     assert said(peek) == [REVOKE, b""]
     world.do(hold.release)
-    assert not coming.result(AT_ONCE).asked
+    assert not coming.result(AT_ONCE).release_requested
 
 
 def test_every_reader_is_asked_and_no_writer_that_waits(
@@ -147,32 +154,32 @@ def test_every_reader_is_asked_and_no_writer_that_waits(
 ) -> None:
     holds = [taken(world, connect().rwlock("k").read()) for _ in range(2)]
     heard = [heard_by(world, hold) for hold in holds]
-    coming = world.start(connect().rwlock("k").write().acquire)
+    coming = world.start(connect().rwlock("k", lease=LONG).write().acquire)
     eventually(lambda: len(said(peek)) == 3)
 
-    assert world.do(lambda: connect().ask_back("k")) == 2
+    assert world.do(lambda: connect().request_release("k")) == 2
 
     assert [each.get(timeout=AT_ONCE) for each in heard] == holds
     assert said(peek) == [REVOKE, REVOKE, b""]
     for hold in holds:
         world.do(hold.release)
-    assert not coming.result(AT_ONCE).asked
+    assert not coming.result(AT_ONCE).release_requested
 
 
 def test_writer_is_asked(world: World, connect: Connect) -> None:
     heard = heard_by(world, taken(world, connect().rwlock("k").write()))
 
-    assert world.do(lambda: connect().ask_back("k")) == 1
+    assert world.do(lambda: connect().request_release("k")) == 1
 
-    assert heard.get(timeout=AT_ONCE).asked
+    assert heard.get(timeout=AT_ONCE).release_requested
 
 
 def test_nobody_is_asked_for_what_is_free(world: World, connect: Connect) -> None:
     client = connect()
-    assert world.do(lambda: client.ask_back("k")) == 0
+    assert world.do(lambda: client.request_release("k")) == 0
     world.do(taken(world, client.lock("k")).release)
 
-    assert world.do(lambda: client.ask_back("k")) == 0
+    assert world.do(lambda: client.request_release("k")) == 0
 
 
 @pytest.mark.parametrize("lost", ["lose_reply", "lose_request"])
@@ -184,9 +191,9 @@ def test_who_was_asked_is_counted_even_if_a_message_was_lost(
     world.do(lambda: asking.inspect("k"))
     getattr(zk_proxy, lost)("setData")
 
-    assert world.do(lambda: asking.ask_back("k")) == 1
+    assert world.do(lambda: asking.request_release("k")) == 1
 
-    assert heard.get(timeout=AT_ONCE).asked
+    assert heard.get(timeout=AT_ONCE).release_requested
 
 
 # --- what cannot be asked for -----------------------------------------------------------------
@@ -194,17 +201,17 @@ def test_who_was_asked_is_counted_even_if_a_message_was_lost(
 
 def test_nobody_can_be_asked_for_a_latch(world: World, connect: Connect) -> None:
     client = connect()
-    world.do(lambda: client.latch("k").set(1))
+    world.do(lambda: client.latch("k").start(1))
 
     with pytest.raises(Unsupported, match=r"'k' is a latch.*revoke"):
-        world.do(lambda: client.ask_back("k"))
+        world.do(lambda: client.request_release("k"))
 
 
 def test_nobody_can_be_asked_for_a_permit(world: World, connect: Connect, peek: Any) -> None:
     path = stranger(peek, f"{JAVA}-lease-", name="k/leases")
 
     with pytest.raises(Unsupported, match="'k' is a semaphore"):
-        world.do(lambda: connect().ask_back("k"))
+        world.do(lambda: connect().request_release("k"))
 
     assert peek.get(path)[0] == b"127.0.0.1"
 
@@ -213,7 +220,7 @@ def test_other_stores_name_the_one_that_can(world: World) -> None:
     client = world.connect("memory://asking")
 
     with pytest.raises(Unsupported, match=r"memory://asking .*'k'.*ZooKeeper"):
-        world.do(lambda: client.ask_back("k"))
+        world.do(lambda: client.request_release("k"))
 
 
 @pytest.mark.parametrize("name", ["", b"bytes", 7, None])
@@ -221,4 +228,4 @@ def test_wrong_names_are_refused_before_anything_is_sent(world: World, name: Any
     client = world.connect("zk://127.0.0.1:1")  # where nobody listens
 
     with pytest.raises((ValueError, TypeError), match="name"):
-        world.do(lambda: client.ask_back(name))
+        world.do(lambda: client.request_release(name))

@@ -11,9 +11,9 @@ from kazoo.security import ACL, ANYONE_ID_UNSAFE, Id, Permissions, make_digest_a
 
 from interlock import StoreMisconfigured, StoreUnavailable
 from interlock.events import Woken
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.zookeepers import ZooKeeperServer
 
-from ..redis.worlds import World, check_works
+from ...support.worlds import World, check_works
 from .bare import bare
 from .scenes import Waiter, eventually
 
@@ -125,7 +125,7 @@ def test_password_function_that_fails_is_told(world: World, zk_url: str) -> None
 
     client = world.connect(zk_url, username="user", password=ask)
     with pytest.raises(StoreUnavailable, match=r"password function .* raised RuntimeError"):
-        world.do(client.lock("k").acquire)
+        world.do(client.lock("k", timeout=0.2).acquire)
 
 
 @pytest.mark.parametrize("who", ["", "user:wrong@"])
@@ -134,7 +134,7 @@ def test_who_has_no_right_is_told_where_and_what_to_do(
 ) -> None:
     world.do(world.do(world.connect(url).lock("k").acquire).release)
     client = world.connect(url.replace("user:pw@", who))
-    sentence = f"the ACL of {zk_path}/k denies this client the right CREATE: connect as somebody"
+    sentence = f"the ACL of {zk_path}/k denies this client the right CREATE: connect as a user"
     with pytest.raises(StoreMisconfigured, match=sentence):
         world.do(client.lock("k").acquire)
     assert admin.get_children(f"{zk_path}/k") == []
@@ -171,7 +171,7 @@ def test_who_may_not_read_the_one_before_is_woken_all_the_same(
     waiter = Waiter(world, zookeeper.url(zk_path))
     assert not waiter.granted
     world.do(hold.release)
-    waiter.ear.hear(Woken)
+    waiter.recorder.hear(Woken)
     waiter.leave()
 
 

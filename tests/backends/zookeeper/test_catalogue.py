@@ -8,11 +8,11 @@ from unittest.mock import patch
 import pytest
 from kazoo.security import make_acl
 
-from interlock.backends.zookeeper import catalogue
-from interlock.testing.frames import ZkProxy
-from interlock.testing.zookeepers import ZooKeeperServer
+from interlock.backends.zookeeper import directory
+from tests.support.frames import ZkProxy
+from tests.support.zookeepers import ZooKeeperServer
 
-from ..redis.worlds import World
+from ...support.worlds import World
 from .asked import JAVA, Connect
 
 pytestmark = pytest.mark.server
@@ -27,7 +27,11 @@ def found(world: World, client: Any, pattern: str = "*") -> dict[str, str]:
 
 def listed(world: World, client: Any) -> dict[str, str]:
     """Names and kinds, before anybody has looked at each of them."""
-    return dict(world.do(lambda: client.run(client.backend.directory.names(float("inf")))))
+    return dict(
+        world.do(
+            lambda: client._session.run(client._session.backend.directory.names(float("inf")))
+        )
+    )
 
 
 def stranger(peek: Any, *paths: str) -> None:
@@ -64,7 +68,7 @@ def test_names_are_found_as_they_were_spelled(world: World, connect: Connect) ->
 def test_what_was_released_is_not_found(world: World, connect: Connect) -> None:
     client = connect()
     world.do(world.do(client.lock("a").acquire).release)
-    world.do(lambda: client.latch("b").set(1))
+    world.do(lambda: client.latch("b").start(1))
     world.do(client.latch("b").count_down)
 
     assert listed(world, client) == {}
@@ -137,7 +141,7 @@ def test_what_is_not_for_our_eyes_hides_nothing_else(
 ) -> None:
     world.do(connect().lock("open").acquire)
     blind = make_acl("world", "anyone", create=True, delete=True)
-    for secret in ("/secret", "/secret/latch"):
+    for secret in ("/secret", "/secret/latch%"):
         peek.create(secret, acl=[blind])
 
     assert found(world, connect()) == {"open": "lock"}
@@ -173,7 +177,7 @@ def test_wide_level_is_listed_in_several_bursts(
     zk_proxy.delay(0.02, 0.02)
     zk_proxy.mark()
 
-    with patch.object(catalogue, "STRIDE", 3):
+    with patch.object(directory, "STRIDE", 3):
         assert sorted(listed(world, onlooker)) == names
 
     assert zk_proxy.round_trips() == 1 + 3

@@ -12,11 +12,10 @@ import pytest
 
 from interlock import aio
 from interlock.events import Event, Parked
-from interlock.testing.frames import ZkProxy
+from tests.support.frames import ZkProxy
 
-from ..redis.test_cost import nested
-from ..redis.watching import eventually
-from ..redis.worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World, nested
 from .metering import ACQUIRE, DELAY, RELEASE, Meter
 
 pytestmark = pytest.mark.server

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.frames import ZkProxy
+from tests.support.frames import ZkProxy
 
-from ..redis.watching import eventually
-from ..redis.worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .metering import ACQUIRE, RELEASE, Meter
 
 pytestmark = pytest.mark.server
@@ -109,17 +109,17 @@ def test_latch_is_set_in_one_round_trip_and_in_two_where_its_directory_is_new(
     world: World, meter: Meter
 ) -> None:
     latch = meter.client().latch("k")
-    world.do(lambda: latch.set(1))
+    world.do(lambda: latch.start(1))
     assert meter.spent()[1] == 2
     world.do(latch.count_down)
     meter.spent()
-    world.do(lambda: latch.set(2))
+    world.do(lambda: latch.start(2))
     assert meter.spent() == (["create2", "getChildren"], 1)
 
 
 def test_latch_is_counted_down_in_two_round_trips(world: World, meter: Meter) -> None:
     latch = meter.client().latch("k")
-    world.do(lambda: latch.set(2))
+    world.do(lambda: latch.start(2))
     meter.spent()
     world.do(latch.count_down)
     assert meter.spent() == (["getChildren", "getData", "setData", "getData"], 2)

@@ -13,10 +13,11 @@ from kazoo.exceptions import NoNodeError, NotEmptyError
 from kazoo.recipe.lock import Lock as KazooLock
 
 from interlock import StoreMisconfigured
-from interlock.backends.zookeeper import queue as order
-from interlock.testing.zookeepers import ZooKeeperServer
+from interlock.backends.zookeeper import layout
+from interlock.backends.zookeeper import ordering as order
+from tests.support.zookeepers import ZooKeeperServer
 
-from ..redis.worlds import World
+from ...support.worlds import World
 from .bare import bare
 from .scenes import Departure, Waiter, owners, queue
 
@@ -141,7 +142,7 @@ def test_stranger_behind_whom_java_would_wait_for_ever_is_told(
 ) -> None:
     peek.ensure_path(f"/k/{stranger}")
 
-    with pytest.raises(StoreMisconfigured, match="which nobody will remove"):
+    with pytest.raises(StoreMisconfigured, match="so no client removes it"):
         world.do(world.connect(zk_url).lock("k").acquire)
 
     assert peek.get_children("/k") == [stranger]
@@ -166,7 +167,7 @@ def java(number: str) -> str:
 def test_numbers_that_have_wrapped_stand_where_java_puts_them() -> None:
     late, later, early = java("-2147483647"), java("-2147483648"), java("0000000007")
 
-    assert order.ranked([early, later, late], order.MUTEX) == [late, later, early]
+    assert order.ranked([early, later, late], layout.MUTEX_CUTS) == [late, later, early]
     assert order.before_alone([early, later, late], early) == later
     assert order.before_alone([early, later, late], later) == late
     assert order.before_alone([early, later, late], late) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 import time
 from collections.abc import Iterator
@@ -12,16 +13,17 @@ from typing import Any
 
 import pytest
 
+import interlock
 from interlock import InterlockError, StoreUnavailable, aio
 from interlock.backends.zookeeper import aio as links
-from interlock.backends.zookeeper.batches import Batch
-from interlock.backends.zookeeper.settings import Settings
-from interlock.backends.zookeeper.transport import Transport
-from interlock.backends.zookeeper.wire import Sync
-from interlock.testing.frames import ZkProxy
-from interlock.testing.zookeepers import ZooKeeperServer
+from interlock.backends.zookeeper.transport.answers import Batch
+from interlock.backends.zookeeper.transport.requests import Sync
+from interlock.backends.zookeeper.transport.transport import Transport
+from interlock.backends.zookeeper.url import ZkSettings
+from tests.support.frames import ZkProxy
+from tests.support.zookeepers import ZooKeeperServer
 
-from ..redis.worlds import World
+from ...support.worlds import World
 from .scenes import SOON, eventually, introduced, queue
 
 pytestmark = pytest.mark.server
@@ -115,7 +117,7 @@ def test_users_of_a_client_that_is_closed_meanwhile_are_told_so(
 
     for _ in range(10):
         client = world.connect(zk_url)
-        users = [world.start(partial(use, world, client, at)) for at in range(4)]
+        users = [world.start(partial(use_up, world, client, at)) for at in range(4)]
         introduced(peek)
 
         world.close_client(client)
@@ -125,44 +127,92 @@ def test_users_of_a_client_that_is_closed_meanwhile_are_told_so(
     assert [queue(peek, f"k{at}") for at in range(4)] == [[]] * 4
 
 
-def use(world: World, client: Any, at: int) -> Any:
+def use_up(world: World, client: Any, at: int) -> Any:
     """Take and release until something is in the way."""
     if world.name == "tasks":
-        return use_async(client, at)
+        return use_up_async(client, at)
     while True:
         with client.lock(f"k{at}"):
             pass
 
 
-async def use_async(client: Any, at: int) -> None:
+async def use_up_async(client: Any, at: int) -> None:
     while True:
         async with client.lock(f"k{at}"):
             pass
 
 
+def use(url: str) -> None:
+    with interlock.connect(url).lock("k"):
+        pass
+
+
+async def use_async(url: str) -> None:
+    async with aio.connect(url).lock("k"):
+        pass
+
+
+@pytest.mark.slow
+def test_clients_that_are_dropped_without_being_closed_are_collected(
+    zk_url: str, peek: Any
+) -> None:
+    before = threads()
+
+    for _ in range(10):
+        use(zk_url + LONG)
+
+    eventually(lambda: gc.collect() >= 0 and threads() <= before, "threads are left")
+    assert sessions(peek) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("when", ["within the loop", "behind the loop"])
+def test_asyncio_clients_that_are_dropped_without_being_closed_are_collected(
+    zk_url: str, peek: Any, when: str
+) -> None:
+    before = threads()
+
+    async def main() -> None:
+        for _ in range(10):
+            await use_async(zk_url + LONG)
+        if when == "within the loop":
+            await asyncio.to_thread(eventually, collected, "threads are left")
+
+    def collected() -> bool:
+        return gc.collect() >= 0 and not talking(before)
+
+    asyncio.run(main())
+    eventually(lambda: gc.collect() >= 0 and threads() <= before, "threads are left")
+    assert sessions(peek) == 0
+
+
+def sessions(peek: Any) -> int:
+    return len(peek.get_children("/interlock:clients"))
+
+
 def test_question_to_a_client_that_was_closed_just_now_says_so() -> None:
     """Between the look at its connection and the question another thread may close it."""
-    transport = Transport(Settings())
+    transport = Transport(ZkSettings())
     transport.closed = True
 
     with pytest.raises(StoreUnavailable, match="closed"):
         transport.ask(Batch([Sync("/")], lambda: None))
 
 
-class Pulse:
-    """Feels how long an event loop stood still."""
+class LoopStall:
+    """Measures how long an event loop stood still."""
 
     def __init__(self) -> None:
         self.longest, self._last = 0.0, time.monotonic()
 
-    def beat(self) -> None:
+    def tick(self) -> None:
         last, self._last = self._last, time.monotonic()
         self.longest = max(self.longest, self._last - last)
 
-    async def feel(self) -> None:
+    async def watch(self) -> None:
         while True:
             await asyncio.sleep(0.001)
-            self.beat()
+            self.tick()
 
 
 @pytest.mark.slow
@@ -170,18 +220,18 @@ def test_loop_goes_on_while_a_client_is_closed_that_nobody_hears(
     own: ZooKeeperServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only a loop that is closing may be held up: here that would take four seconds."""
-    monkeypatch.setattr(links, "HASTE", 4.0)
+    monkeypatch.setattr(links, "FAREWELL", 4.0)
 
     async def main() -> float:
         client = aio.connect(own.url() + LONG)
         await (await client.lock("k").acquire()).release()
         own.pause()
-        pulse = Pulse()
-        feeling = asyncio.create_task(pulse.feel())
+        stall = LoopStall()
+        watching = asyncio.create_task(stall.watch())
         await client.close()
-        pulse.beat()
-        feeling.cancel()
-        return pulse.longest
+        stall.tick()
+        watching.cancel()
+        return stall.longest
 
     try:
         assert asyncio.run(main()) < 2.0
@@ -202,7 +252,7 @@ def test_client_that_owes_something_opens_no_session_to_be_closed(
         proxy.cut()
         with pytest.raises(StoreUnavailable):
             await hold.release()
-        assert client.rota.debts()
+        assert client._session.schedule.pending()
         await cancel_keeper()
         proxy.refuse(False)
         proxy.mark()

@@ -14,12 +14,12 @@ import pytest
 
 from interlock import StoreError
 from interlock.events import Lost
-from interlock.testing.ensembles import Ensemble
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.ensembles import Ensemble
+from tests.support.zookeepers import ZooKeeperServer
 
-from ..redis.worlds import PATIENCE, World
+from ...support.worlds import PATIENCE, World
 from .bare import bare
-from .scenes import Ear, Waiter, eventually, owners, queue
+from .scenes import Recorder, Waiter, eventually, owners, queue
 
 pytestmark = [pytest.mark.server, pytest.mark.slow]
 
@@ -69,11 +69,11 @@ class Load:
     """Workers that take one lock again and again, each with a session of its own."""
 
     def __init__(self, world: World, url: str, *forgiven: type[Exception]) -> None:
-        self.section, self.stop, self.ear = Section(), threading.Event(), Ear()
+        self.section, self.stop, self.recorder = Section(), threading.Event(), Recorder()
         #: What may happen to a worker, who then goes on.
         self.forgiven = forgiven
         self._work = work_async if world.name == "tasks" else work
-        clients = [world.connect(url, observer=self.ear) for _ in range(WORKERS)]
+        clients = [world.connect(url, observer=self.recorder) for _ in range(WORKERS)]
         self._workers = [world.start(partial(self._begin, each)) for each in clients]
 
     def _begin(self, client: Any) -> Any:
@@ -121,7 +121,7 @@ def test_killed_leader_lets_nobody_overlap_and_tokens_rise(
     assert load.section.overlaps == 0
     assert tokens == sorted({*tokens})
     assert tokens[-1] >> 32 > before  # of another leader
-    assert load.ear.count(Lost) == 0
+    assert load.recorder.count(Lost) == 0
 
 
 def test_paused_leader_that_was_replaced_lets_nobody_overlap(
@@ -161,7 +161,7 @@ def test_follower_that_is_killed_takes_nobody_with_it(
     tokens = load.section.tokens
     assert load.section.overlaps == 0
     assert tokens == sorted({*tokens})
-    assert load.ear.count(Lost) == 0
+    assert load.recorder.count(Lost) == 0
 
 
 def test_hold_and_queue_survive_another_leader(

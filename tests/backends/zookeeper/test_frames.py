@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from kazoo.exceptions import ConnectionLoss
 
-from interlock.testing.frames import ZkProxy
-from interlock.testing.zookeepers import ZooKeeperServer, awaited
+from tests.support.frames import ZkProxy
+from tests.support.zookeepers import ZooKeeperServer, awaited
 
 from .bare import Greeting, bare, states_of
 

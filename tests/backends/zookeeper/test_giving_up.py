@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from interlock import InterlockError, aio
-from interlock.backends.zookeeper.blocking import CONNECTION
-from interlock.testing.frames import ZkProxy
+from interlock.backends.zookeeper.link import CONNECTION
+from tests.support.frames import ZkProxy
 
 from ...cancellation.conftest import Store
 from ...cancellation.test_every_turn import Queued, give_back, parked_or_done
 from ...cancellation.turns import PATTERNS, Strike, aim, outcome, sweep
-from ..redis.worlds import World
+from ...support.worlds import World
 from .scenes import NEW_NODE, SOON, introduced, stands
 
 pytestmark = pytest.mark.server
@@ -78,10 +78,10 @@ async def only_these_stay(peek: Any, who: list[str]) -> None:
 async def nothing_stays(peek: Any, client: aio.Client) -> None:
     """Neither a node is left, nor anybody who waits for one."""
     await only_these_stay(peek, [])
-    assert client.rota.holds() == []
-    assert client.lines.busy() == []
-    link: Any = client.link
-    assert link._transport.watches._places.keys() <= {CONNECTION}  # the keeper's own
+    assert client._session.schedule.holds() == []
+    assert client._session.queue.busy() == []
+    link: Any = client._session.link
+    assert link._transport.watches._waiters.keys() <= {CONNECTION}  # the keeper's own
 
 
 @again
@@ -144,7 +144,7 @@ def test_release_that_is_cancelled(store: Store, peek: Any, again: tuple[int, ..
         client = store.victim()
         hold = await client.lock("k").acquire()
         await outcome(aim(strike, hold.release()))
-        if hold.depth:  # a task that is cancelled before its first step never releases
+        if hold._lease.depth:  # a task that is cancelled before its first step never releases
             await hold.release()
         await nothing_stays(peek, client)
 

@@ -18,12 +18,12 @@ from kazoo.protocol import serialization as protocol
 from kazoo.protocol.states import EventType
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from interlock.backends.zookeeper.doors import Parting
-from interlock.backends.zookeeper.wire import CONTAINER, Container, packed
-from interlock.testing.frames import ZkProxy
-from interlock.testing.zookeepers import ZooKeeperServer
+from interlock.backends.zookeeper.transport.kazoo_private import as_kazoo
+from interlock.backends.zookeeper.transport.requests import CONTAINER, Container
+from tests.support.frames import ZkProxy
+from tests.support.zookeepers import ZooKeeperServer
 
-from ..redis.watching import eventually
+from ...support.eventually import eventually
 from .bare import bare, states_of
 
 pytestmark = pytest.mark.server
@@ -34,7 +34,7 @@ PATIENCE = 20
 ACL = list(OPEN_ACL_UNSAFE)
 
 
-class Ear:
+class AnswerBox:
     """The least that kazoo wants to put an answer into; and the thread that does it."""
 
     def __init__(self) -> None:
@@ -52,9 +52,9 @@ class Ear:
 
 def asked(client: Any, request: Any) -> Any:
     """What comes of a request that nobody but us could have made."""
-    ear = Ear()
-    client._call(request, ear)
-    return ear.get()
+    box = AnswerBox()
+    client._call(request, box)
+    return box.get()
 
 
 @pytest.fixture
@@ -69,9 +69,9 @@ def client(zookeeper: ZooKeeperServer, zk_path: str) -> Iterator[Any]:
 
 
 def test_any_object_with_two_methods_hears_an_answer_in_kazoos_loop(client: Any) -> None:
-    ear = Ear()
-    client._call(protocol.Exists("/", None), ear)
-    stat, thread = ear.heard.get(timeout=PATIENCE)
+    box = AnswerBox()
+    client._call(protocol.Exists("/", None), box)
+    stat, thread = box.heard.get(timeout=PATIENCE)
     assert stat.czxid == 0
     assert thread == client._connection._connection_routine.name
 
@@ -92,10 +92,10 @@ def test_whoever_waits_hears_of_a_cut_before_the_listeners_do(
     with bare(zk_proxy.hosts) as client:
         seen: queue.SimpleQueue[Any] = queue.SimpleQueue()
         client.add_listener(seen.put)
-        ear = Ear()
-        ear.heard = seen
+        box = AnswerBox()
+        box.heard = seen
         zk_proxy.lose_reply("sync")
-        client._call(protocol.Sync("/"), ear)
+        client._call(protocol.Sync("/"), box)
 
         assert isinstance(seen.get(timeout=PATIENCE)[0], ConnectionLoss)
         assert seen.get(timeout=PATIENCE) == "SUSPENDED"
@@ -133,7 +133,7 @@ def test_container_of_ours_is_answered_as_a_create_and_goes_when_it_is_empty(
     with bare(zk_proxy.hosts) as client:
         client.ensure_path(zk_path)
         zk_proxy.mark()
-        path, stat = asked(client, packed(Container(f"{zk_path}/c"), ACL, None))
+        path, stat = asked(client, as_kazoo(Container(f"{zk_path}/c"), ACL, None))
     assert zk_proxy.requests[:1] == ["createContainer"]
     assert (path, stat.ephemeralOwner, CONTAINER) == (f"{zk_path}/c", 0, 4)
 
@@ -149,34 +149,6 @@ def test_session_is_the_one_that_owns_our_nodes(client: Any, zk_path: str) -> No
 
 def test_without_a_connection_there_is_no_session() -> None:
     assert KazooClient("127.0.0.1:1")._session_id is None
-
-
-def test_parting_is_heard_by_the_server(zookeeper: ZooKeeperServer, zk_path: str) -> None:
-    client: Any = KazooClient(zookeeper.hosts)
-    states = states_of(client)
-    client.start(timeout=PATIENCE)
-    client.create(zk_path, ephemeral=True)
-    listener = states.put
-
-    parting = Parting(client, listener)
-
-    assert parting.heard.wait(PATIENCE)
-    parting.clear_away()
-    assert client._connection._write_sock is None
-    with bare(zookeeper.hosts) as peek:
-        assert peek.exists(zk_path) is None
-
-
-def test_stop_that_nobody_waited_for_leaves_no_thread(zookeeper: ZooKeeperServer) -> None:
-    client: Any = KazooClient(zookeeper.hosts)
-    client.start(timeout=PATIENCE)
-    routine = client._connection._connection_routine
-
-    Parting(client, print).wait(0)
-
-    routine.join(PATIENCE)
-    assert not routine.is_alive()
-    client.close()
 
 
 # --- states and watches ------------------------------------------------------------------------

@@ -9,10 +9,17 @@ from typing import Any, NamedTuple
 import pytest
 
 from interlock import OutcomeUnknown
-from interlock.backends.zookeeper.ground import Ground
-from interlock.backends.zookeeper.latches import REMEMBERED, Count, ZkLatches, read
-from interlock.backends.zookeeper.nodes import Nodes
-from interlock.backends.zookeeper.wire import Answer, Ask, Children, Delete, Get, No, Put
+from interlock.backends.zookeeper.latches import REMEMBERED, LatchCount, ZkLatches, read_latch
+from interlock.backends.zookeeper.namespace import Namespace
+from interlock.backends.zookeeper.transport.requests import (
+    Answer,
+    Children,
+    Delete,
+    Get,
+    Put,
+    Refusal,
+    ZkRequest,
+)
 
 
 class Stat(NamedTuple):
@@ -20,34 +27,34 @@ class Stat(NamedTuple):
     czxid: int
 
 
-class Vital:
+class FakeSession:
     session_timeout = 10.0
 
-    def since(self, asked: float) -> float:
+    def alive_since(self, asked: float) -> float:
         return asked
 
 
 OWNER = "0190f1a2-0000-8000-8000-000000000000:19"
-PATH = "/c/k/latch"
+PATH = "/c/k/latch%"
 
 
 def latches() -> ZkLatches:
-    return ZkLatches(Ground("here", "/c", Nodes(), Vital()))
+    return ZkLatches(Namespace("here", "/c", {}, FakeSession()))
 
 
 def seen(left: int, version: int = 0, born: int = 1) -> Answer:
-    return Answer((Count(left).packed(), Stat(version, born)), 7)
+    return Answer((LatchCount(left).packed(), Stat(version, born)), 7)
 
 
-def asks(request: Any) -> list[Ask]:
+def asks(request: Any) -> list[ZkRequest]:
     return [call.operation for call in request.calls]
 
 
-def counting(store: ZkLatches, first: Answer) -> tuple[Generator[Any, Any, int], list[Ask]]:
+def counting(store: ZkLatches, first: Answer) -> tuple[Generator[Any, Any, int], list[ZkRequest]]:
     """A count that has seen a latch, and what it asks then."""
     steps = store.count_down("k", OWNER, 1.0)
     assert asks(next(steps)) == [Children("/c/k"), Get(PATH)]
-    return steps, asks(steps.send([Answer(["latch"], 7), first]))
+    return steps, asks(steps.send([Answer(["latch%"], 7), first]))
 
 
 def outcome(steps: Generator[Any, Any, int], *replies: Any) -> int:
@@ -62,11 +69,11 @@ def test_count_is_made_again_of_what_somebody_quicker_has_left() -> None:
     assert isinstance(put, Put)
     assert put.version == 3
 
-    again, _ = asks(steps.send([Answer(No.CHANGED, 7), seen(4, version=4)]))
+    again, _ = asks(steps.send([Answer(Refusal.CHANGED, 7), seen(4, version=4)]))
 
     assert isinstance(again, Put)
     assert again.version == 4
-    assert read(again.data) == Count(3, (latest(again),))
+    assert read_latch(again.data) == LatchCount(3, (latest(again),))
     assert outcome(steps, Answer(Stat(5, 1), 7), seen(3)) == 3
 
 
@@ -79,7 +86,7 @@ def test_last_count_does_not_take_away_what_has_changed() -> None:
     steps, (delete, _) = counting(latches(), seen(1, version=6))
     assert delete == Delete(PATH, 6)
 
-    again, _ = asks(steps.send([Answer(No.CHANGED, 7), seen(2, version=0, born=1)]))
+    again, _ = asks(steps.send([Answer(Refusal.CHANGED, 7), seen(2, version=0, born=1)]))
 
     assert isinstance(again, Put)
 
@@ -87,7 +94,7 @@ def test_last_count_does_not_take_away_what_has_changed() -> None:
 def test_last_count_that_comes_too_late_finds_the_latch_down() -> None:
     steps, _ = counting(latches(), seen(1))
 
-    assert outcome(steps, Answer(No.MISSING, 7), Answer(No.MISSING, 7)) == 0
+    assert outcome(steps, Answer(Refusal.MISSING, 7), Answer(Refusal.MISSING, 7)) == 0
 
 
 def test_count_in_doubt_is_not_counted_in_the_next_latch() -> None:
@@ -99,7 +106,7 @@ def test_count_in_doubt_is_not_counted_in_the_next_latch() -> None:
     again = store.count_down("k", OWNER, 1.0)
     next(again)
 
-    assert outcome(again, Answer(["latch"], 7), seen(3, born=2)) == 0
+    assert outcome(again, Answer(["latch%"], 7), seen(3, born=2)) == 0
 
 
 def test_count_that_was_written_down_is_not_counted_again() -> None:
@@ -110,14 +117,14 @@ def test_count_that_was_written_down_is_not_counted_again() -> None:
     again = store.count_down("k", OWNER, 1.0)
     next(again)
 
-    assert outcome(again, Answer(["latch"], 7), Answer((put.data, Stat(1, 1)), 7)) == 4
+    assert outcome(again, Answer(["latch%"], 7), Answer((put.data, Stat(1, 1)), 7)) == 4
 
 
 def test_only_the_last_who_counted_are_remembered() -> None:
-    count = Count(REMEMBERED + 10)
+    count = LatchCount(REMEMBERED + 10)
     for number in range(REMEMBERED + 1):
         count = count.less(str(number))
 
     assert count.left == 9
     assert (count.counted[0], len(count.counted)) == ("1", REMEMBERED)
-    assert read(count.packed()) == count
+    assert read_latch(count.packed()) == count

@@ -10,10 +10,10 @@ import pytest
 
 from interlock import StoreMisconfigured
 from interlock.recipes import lock as recipe
-from interlock.testing.frames import ZkProxy
+from tests.support.frames import ZkProxy
 
-from ..redis.watching import eventually
-from ..redis.worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
 
 pytestmark = pytest.mark.server
 
@@ -22,7 +22,7 @@ SOON = 5.0
 
 def told(peek: Any) -> Any:
     """What the node of the latch says."""
-    return json.loads(peek.get("/k/latch")[0])
+    return json.loads(peek.get("/k/latch%")[0])
 
 
 # --- the layout -------------------------------------------------------------------------------
@@ -33,16 +33,16 @@ def test_latch_is_a_persistent_node_that_says_how_many_are_left(
 ) -> None:
     client = world.connect(zk_url)
 
-    world.do(lambda: client.latch("k").set(3))
+    world.do(lambda: client.latch("k").start(3))
 
     assert told(peek) == {"count": 3, "counted": []}
-    assert peek.get_children("/k") == ["latch"]
-    assert peek.exists("/k/latch").ephemeralOwner == 0
+    assert peek.get_children("/k") == ["latch%"]
+    assert peek.exists("/k/latch%").ephemeralOwner == 0
 
 
 def test_whoever_counted_is_written_down(world: World, zk_url: str, peek: Any) -> None:
     latch = world.connect(zk_url).latch("k")
-    world.do(lambda: latch.set(3))
+    world.do(lambda: latch.start(3))
 
     assert [world.do(latch.count_down) for _ in range(2)] == [2, 1]
 
@@ -57,7 +57,7 @@ def test_latch_that_is_down_leaves_nothing_but_a_container(
 ) -> None:
     latch = world.connect(zk_proxy.url(zk_path)).latch("k")
 
-    world.do(lambda: latch.set(1))
+    world.do(lambda: latch.start(1))
     assert world.do(latch.count_down) == 0
 
     assert peek.get_children("/k") == []
@@ -66,7 +66,7 @@ def test_latch_that_is_down_leaves_nothing_but_a_container(
 
 def test_latch_outlives_whoever_set_it(world: World, zk_url: str) -> None:
     client = world.connect(zk_url)
-    world.do(lambda: client.latch("k").set(2))
+    world.do(lambda: client.latch("k").start(2))
     world.close_client(client)
 
     assert world.do(world.connect(zk_url).latch("k").count_down) == 1
@@ -76,14 +76,14 @@ def test_latch_outlives_whoever_set_it(world: World, zk_url: str) -> None:
 def test_node_of_somebody_else_is_no_latch(
     world: World, zk_url: str, peek: Any, data: bytes
 ) -> None:
-    peek.create("/k/latch", data, makepath=True)
+    peek.create("/k/latch%", data, makepath=True)
     latch = world.connect(zk_url).latch("k")
 
-    for act in (lambda: latch.set(1), latch.count_down, latch.wait):
-        with pytest.raises(StoreMisconfigured, match=r"/k/latch says nothing of a count.*'k'"):
+    for act in (lambda: latch.start(1), latch.count_down, latch.wait):
+        with pytest.raises(StoreMisconfigured, match=r"/k/latch% holds no count.*'k'"):
             world.do(act)
 
-    assert peek.get("/k/latch")[0] == data
+    assert peek.get("/k/latch%")[0] == data
 
 
 # --- lost messages ----------------------------------------------------------------------------
@@ -96,13 +96,13 @@ def test_count_is_counted_once_whatever_is_lost(
     request_name: str, fault: str,
 ) -> None:  # fmt: skip
     latch = world.connect(zk_proxy.url(zk_path)).latch("k")
-    world.do(lambda: latch.set(count))
+    world.do(lambda: latch.start(count))
     getattr(zk_proxy, fault)(request_name)
 
     assert world.do(latch.count_down) == count - 1
 
     other = world.connect(zk_url).latch("k")
-    assert world.do(lambda: other.count) == count - 1
+    assert world.do(lambda: other.count()) == count - 1
 
 
 def test_who_waits_passes_when_the_latch_opened_while_it_was_cut_off(
@@ -112,7 +112,7 @@ def test_who_waits_passes_when_the_latch_opened_while_it_was_cut_off(
         world.connect(zk_proxy.url(zk_path)).latch("k"),
         world.connect(zk_url).latch("k"),
     )
-    world.do(lambda: other.set(1))
+    world.do(lambda: other.start(1))
     with patch.object(recipe, "POLL_CAP", 600.0):
         coming = world.start(latch.wait)
         eventually(lambda: zk_proxy.requests.count("getChildren") == 2)
@@ -132,7 +132,7 @@ def test_who_waits_asks_again_only_after_the_last_count(
         world.connect(zk_proxy.url(zk_path)).latch("k"),
         world.connect(zk_url).latch("k"),
     )
-    world.do(lambda: other.set(4))
+    world.do(lambda: other.start(4))
     with patch.object(recipe, "POLL_CAP", 600.0):
         coming = world.start(latch.wait)
         eventually(lambda: zk_proxy.requests.count("getData") == 2)

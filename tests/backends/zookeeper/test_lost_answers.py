@@ -8,10 +8,11 @@ import pytest
 
 from interlock import StoreUnavailable
 from interlock.events import Parked
-from interlock.testing.frames import ZkProxy
+from interlock.recipes import holding
+from tests.support.frames import ZkProxy
 
-from ..redis.worlds import World
-from .scenes import NEW_NODE, SOON, Ear, Waiter, introduced, owners, queue, stands
+from ...support.worlds import World
+from .scenes import NEW_NODE, SOON, Recorder, Waiter, introduced, owners, queue, stands
 
 pytestmark = pytest.mark.server
 
@@ -66,15 +67,34 @@ def test_lost_list_keeps_the_node(
 def test_second_loss_is_told_and_leaves_nothing(
     zk_proxy: ZkProxy, world: World, zk_path: str, peek: Any, what: str
 ) -> None:
-    """The search for the node is lost as well: the acquisition fails, and takes its node away."""
-    lock = settled(world, zk_proxy, zk_path, peek).lock("k")
+    """The search for the node is lost as well: the acquisition of one that bears no more than
+    that, as a member of a majority does, fails and takes its node away."""
+    client = settled(world, zk_proxy, zk_path, peek)
     lose(zk_proxy, "reply", NEW_NODE)
     lose(zk_proxy, what, "sync")
 
     with pytest.raises(StoreUnavailable):
-        world.do(lock.acquire)
+        session, wanted = client._session, client.lock("k")._request
+        wish: Any = {"timeout": SOON, "persists": False}
+        world.do(lambda: session.run(holding.acquire(session, wanted, **wish)))
 
     assert zk_proxy.fired == 2
+    assert queue(peek) == []
+
+
+@WHAT
+def test_second_loss_is_borne_by_who_waits_and_leaves_one_node(
+    zk_proxy: ZkProxy, world: World, zk_path: str, peek: Any, what: str
+) -> None:
+    lock = settled(world, zk_proxy, zk_path, peek).lock("k")
+    lose(zk_proxy, "reply", NEW_NODE)
+    lose(zk_proxy, what, "sync")
+
+    hold = world.do(lock.acquire)
+
+    assert zk_proxy.fired == 2
+    assert owners(peek) == [hold.owner]
+    world.do(hold.release)
     assert queue(peek) == []
 
 
@@ -104,13 +124,13 @@ def test_waiter_keeps_one_place_whatever_is_lost(
     what: str,
     of: str | bytes,
 ) -> None:
-    ear = Ear()
-    client = settled(world, zk_proxy, zk_path, peek, observer=ear)
+    recorder = Recorder()
+    client = settled(world, zk_proxy, zk_path, peek, observer=recorder)
     first = world.do(world.connect(zk_url).lock("k").acquire)
     lose(zk_proxy, what, of)
 
     waiting = world.start(client.lock("k").acquire)
-    owner = ear.hear(Parked).owner
+    owner = recorder.hear(Parked).owner
 
     assert zk_proxy.fired == 1
     assert owners(peek) == [first.owner, owner]

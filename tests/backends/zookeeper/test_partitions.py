@@ -9,13 +9,13 @@ import pytest
 
 from interlock import LockLost
 from interlock.drive import now
-from interlock.events import Doubted, Lost, Parked, Renewed
+from interlock.events import Lost, Parked, Renewed, Suspended
 from interlock.recipes import lock as recipe
-from interlock.testing.frames import ZkProxy
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.frames import ZkProxy
+from tests.support.zookeepers import ZooKeeperServer
 
-from ..redis.worlds import World
-from .scenes import SOON, Departure, Ear, Waiter, cut_off, eventually, owners, queue, stands
+from ...support.worlds import World
+from .scenes import SOON, Departure, Recorder, Waiter, cut_off, eventually, owners, queue, stands
 
 pytestmark = pytest.mark.server
 
@@ -64,7 +64,7 @@ def test_silent_holder_knows_before_anybody_else_can_have_the_lock(
 
     assert heard < freed
     assert left < freed
-    assert hold.until < freed
+    assert hold._lease.until < freed
     record_property("margin", freed - heard)
     print(f"margin: {freed - heard:.3f} s")  # noqa: T201 - of interest to whoever looks
     zk_proxy.silence(False)
@@ -76,23 +76,23 @@ def test_silent_holder_knows_before_anybody_else_can_have_the_lock(
 def test_holder_that_is_cut_off_for_a_moment_doubts_and_goes_on(
     zk_proxy: ZkProxy, world: World, zk_path: str, peek: Any
 ) -> None:
-    ear = Ear()
-    client = world.connect(zk_proxy.url(zk_path), observer=ear)
+    recorder = Recorder()
+    client = world.connect(zk_proxy.url(zk_path), observer=recorder)
     hold = world.do(client.lock("k").acquire)
     node = queue(peek)
 
     cut_off(zk_proxy, client)
-    doubt = ear.hear(Doubted, within=AT_ONCE)
-    assert (doubt.owner, doubt.until) == (hold.owner, hold.until)
-    assert hold.doubtful
+    doubt = recorder.hear(Suspended, within=AT_ONCE)
+    assert (doubt.owner, doubt.until) == (hold.owner, hold._lease.until)
+    assert hold.suspended
     zk_proxy.refuse(False)
 
-    assert ear.hear(Renewed).until > doubt.until
-    assert not hold.doubtful
+    assert recorder.hear(Renewed).until > doubt.until
+    assert not hold.suspended
     assert not hold.lost
     assert queue(peek) == node
     world.do(hold.release)
-    assert (queue(peek), ear.count(Lost), ear.count(Doubted)) == ([], 0, 1)
+    assert (queue(peek), recorder.count(Lost), recorder.count(Suspended)) == ([], 0, 1)
 
 
 @pytest.mark.slow
@@ -100,15 +100,15 @@ def test_greeting_that_is_not_answered_does_not_cost_the_session(
     zk_proxy: ZkProxy, world: World, zk_path: str, peek: Any
 ) -> None:
     """A server that is just starting may never answer it, and everybody would wait for that."""
-    ear = Ear()
-    client = world.connect(f"{zk_proxy.url(zk_path)}?session_timeout=6", observer=ear)
+    recorder = Recorder()
+    client = world.connect(f"{zk_proxy.url(zk_path)}?session_timeout=6", observer=recorder)
     hold = world.do(client.lock("k").acquire)
 
     zk_proxy.hold_back(b"<connect>", 60)
     zk_proxy.cut()
-    ear.hear(Doubted)
+    recorder.hear(Suspended)
 
-    ear.hear(Renewed)
+    recorder.hear(Renewed)
     assert zk_proxy.fired == 1
     assert not hold.lost
     world.do(hold.release)
@@ -120,33 +120,35 @@ def test_silence_that_ends_in_time_costs_nothing(
     zk_proxy: ZkProxy, world: World, zk_path: str, peek: Any
 ) -> None:
     """The keeper's question is not answered, then the connection is given up; both are doubts."""
-    ear = Ear()
-    client = world.connect(f"{zk_proxy.url(zk_path)}?session_timeout=6", observer=ear)
+    recorder = Recorder()
+    client = world.connect(f"{zk_proxy.url(zk_path)}?session_timeout=6", observer=recorder)
     hold = world.do(client.lock("k").acquire)
 
     zk_proxy.silence()
-    ear.hear(Doubted)
+    recorder.hear(Suspended)
     zk_proxy.silence(False)
 
-    ear.hear(Renewed)
+    recorder.hear(Renewed)
     assert not hold.lost
     world.do(hold.release)
-    assert (queue(peek), ear.count(Lost)) == ([], 0)
+    assert (queue(peek), recorder.count(Lost)) == ([], 0)
 
 
 def test_holder_learns_at_once_that_its_node_was_taken_away(
     world: World, zk_url: str, peek: Any
 ) -> None:
     """Within its session: a watch says so, long before a renewal is due."""
-    ear = Ear()
-    client = world.connect(f"{zk_url}?session_timeout=60", observer=ear)
+    recorder = Recorder()
+    client = world.connect(f"{zk_url}?session_timeout=60", observer=recorder)
     hold = world.do(client.lock("k").acquire)
-    hold.on_asked(lambda _: None)  # so that the keeper looks at the node now
-    ear.hear(Renewed)
+    world.do(
+        lambda: hold.on_release_requested(lambda _: None)
+    )  # so that the keeper looks at the node now
+    recorder.hear(Renewed)
 
     peek.delete(f"/k/{queue(peek)[0]}")
 
-    ear.hear(Lost, within=10)
+    recorder.hear(Lost, within=10)
     assert hold.lost
 
 
@@ -216,7 +218,7 @@ def test_waiter_behind_a_flapping_network_keeps_its_place(
 
     for count in range(times):
         zk_proxy.cut()
-        second.ear.hear(Parked, count + 2)
+        second.recorder.hear(Parked, count + 2)
 
     assert queue(peek) == line
     world.do(first.release)

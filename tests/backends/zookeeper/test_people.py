@@ -10,7 +10,7 @@ import pytest
 from interlock import AcquireTimeout
 from interlock.model import Holder
 
-from ..redis.worlds import World
+from ...support.worlds import World
 from .scenes import introduced
 
 pytestmark = pytest.mark.server

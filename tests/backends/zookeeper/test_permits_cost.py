@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from interlock.events import Parked
-from interlock.testing.frames import ZkProxy
+from tests.support.frames import ZkProxy
 
-from ..redis.worlds import World
+from ...support.worlds import World
 from .metering import ACQUIRE, RELEASE, Meter
-from .scenes import SOON, Ear, eventually
+from .scenes import SOON, Recorder, eventually
 from .test_cost import meter as meter
 from .test_cost import stranger as stranger
 from .test_permits_layout import holds_only, made
@@ -76,10 +76,10 @@ def test_try_that_fails_takes_all_away_in_a_third_round_trip(
 def test_first_in_line_is_let_in_one_round_trip_after_the_release(
     world: World, stranger: Any, meter: Meter, kind: str
 ) -> None:
-    ear = Ear()
-    client, hold = meter.client(observer=ear), world.do(made(stranger, kind).acquire)
+    recorder = Recorder()
+    client, hold = meter.client(observer=recorder), world.do(made(stranger, kind).acquire)
     waiting = world.start(made(client, kind).acquire)
-    ear.hear(Parked)
+    recorder.hear(Parked)
     meter.spent()
 
     world.do(hold.release)

@@ -24,8 +24,8 @@ KINDS = pytest.mark.parametrize("kind", ["mutex", "semaphore"])
 async def nothing_stays(peek: Any, client: aio.Client) -> None:
     """Neither a node is left, nor anything that this client remembers of one."""
     await asyncio.to_thread(holds_only, peek, within=2.0)
-    assert client.rota.holds() == []
-    assert client.lines.busy() == []
+    assert client._session.schedule.holds() == []
+    assert client._session.queue.busy() == []
 
 
 @again

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from interlock import AcquireTimeout, StoreMisconfigured
-from interlock.backends.zookeeper import names
+from interlock.backends.zookeeper import layout
 from interlock.events import Parked
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.zookeepers import ZooKeeperServer
 
-from ..redis.worlds import World
+from ...support.worlds import World
 from .asked import JAVA, stranger
-from .scenes import SOON, Ear, eventually, expire
+from .scenes import SOON, Recorder, eventually, expire
 
 pytestmark = pytest.mark.server
 
@@ -42,7 +42,7 @@ def nodes(peek: Any, part: str) -> list[str]:
 
 def inside(peek: Any) -> tuple[list[str], list[str]]:
     """Who stands in line, and who has leases."""
-    line, leases = ([names.owner_of(each) for each in nodes(peek, part)] for part in PARTS)
+    line, leases = ([layout.owner_of(each) for each in nodes(peek, part)] for part in PARTS)
     return line, leases
 
 
@@ -80,12 +80,12 @@ def test_first_waiter_has_a_lease_too_many_and_the_others_stand_in_line(
     world: World, zk_url: str, peek: Any, kind: str
 ) -> None:
     hold = world.do(made(world.connect(zk_url), kind).acquire)
-    ears, waiting = [Ear(), Ear()], []
-    for ear in ears:
-        thing = made(world.connect(zk_url, observer=ear), kind)
+    recorders, waiting = [Recorder(), Recorder()], []
+    for recorder in recorders:
+        thing = made(world.connect(zk_url, observer=recorder), kind)
         waiting.append(world.start(thing.acquire))
-        ear.hear(Parked)
-    first, second = (ear.hear(Parked).owner for ear in ears)
+        recorder.hear(Parked)
+    first, second = (recorder.hear(Parked).owner for recorder in recorders)
 
     assert inside(peek) == ([first, second], [hold.owner, first])
 
@@ -136,9 +136,9 @@ def test_number_that_somebody_else_writes_lets_a_waiter_in(
     world: World, zk_url: str, peek: Any, kind: str, place: str
 ) -> None:
     first = world.do(made(world.connect(zk_url), kind).acquire)
-    ear = Ear()
-    waiting = world.start(made(world.connect(zk_url, observer=ear), kind).acquire)
-    ear.hear(Parked)
+    recorder = Recorder()
+    waiting = world.start(made(world.connect(zk_url, observer=recorder), kind).acquire)
+    recorder.hear(Parked)
 
     put(peek, place, 2)
 
@@ -172,10 +172,10 @@ def test_strangers_lease_counts(world: World, zk_url: str, peek: Any, kind: str)
 
 @EVERY
 def test_stranger_in_line_goes_first(world: World, zk_url: str, peek: Any, kind: str) -> None:
-    ear = Ear()
+    recorder = Recorder()
     place = stranger(peek, f"{JAVA}-lock-", "k/locks")
-    waiting = world.start(made(world.connect(zk_url, observer=ear), kind).acquire)
-    owner = ear.hear(Parked).owner
+    waiting = world.start(made(world.connect(zk_url, observer=recorder), kind).acquire)
+    owner = recorder.hear(Parked).owner
     assert inside(peek) == ([JAVA[3:], owner], [])
 
     peek.delete(place)
@@ -190,6 +190,10 @@ def test_semaphore_of_java_needs_no_number(world: World, zk_url: str, peek: Any)
     client = world.connect(zk_url)
     info = world.do(lambda: client.inspect("k"))
     assert (info.kind, info.permits, len(info.holders)) == ("semaphore", None, 1)
+    assert world.do(made(client, "semaphore", 2).available) == 1
+    for ask in (client.semaphore("k").available, client.semaphore("k").acquire):
+        with pytest.raises(StoreMisconfigured, match="permits="):
+            world.do(ask)
 
     assert world.do(made(client, "semaphore", 2).acquire) is not None
     assert world.do(lambda: made(client, "semaphore", 2).acquire(blocking=False)) is None
@@ -199,11 +203,11 @@ def test_semaphore_of_java_needs_no_number(world: World, zk_url: str, peek: Any)
 
 
 def test_lease_too_many_is_seen_as_a_waiter(world: World, zk_url: str) -> None:
-    client, ear = world.connect(zk_url), Ear()
+    client, recorder = world.connect(zk_url), Recorder()
     hold = world.do(made(client, "semaphore", 3, weight=2).acquire)
-    heavy = made(world.connect(zk_url, observer=ear), "semaphore", 3, weight=2)
+    heavy = made(world.connect(zk_url, observer=recorder), "semaphore", 3, weight=2)
     waiting = world.start(heavy.acquire)
-    ear.hear(Parked)
+    recorder.hear(Parked)
 
     info = world.do(lambda: client.inspect("k"))
 
@@ -214,10 +218,10 @@ def test_lease_too_many_is_seen_as_a_waiter(world: World, zk_url: str) -> None:
 
 
 def test_one_lost_lease_of_several_is_a_loss(world: World, zk_url: str, peek: Any) -> None:
-    ear = Ear()
-    client = world.connect(f"{zk_url}?session_timeout=60", observer=ear)
+    recorder = Recorder()
+    client = world.connect(f"{zk_url}?session_timeout=60", observer=recorder)
     hold = world.do(made(client, "semaphore", 3, weight=3).acquire)
-    world.do(lambda: hold.on_asked(lambda _: None))  # so that the keeper looks now
+    world.do(lambda: hold.on_release_requested(lambda _: None))  # so that the keeper looks now
     eventually(lambda: all(each.watched for each in _shares(client, hold)), "nobody watches")
 
     peek.delete(f"/k/leases/{nodes(peek, 'leases')[0]}")
@@ -227,8 +231,8 @@ def test_one_lost_lease_of_several_is_a_loss(world: World, zk_url: str, peek: An
 
 
 def _shares(client: Any, hold: Any) -> Any:
-    root = client.backend.ground.path_of("k")
-    return client.backend.ground.nodes.get(hold.owner, f"{root}/leases").together
+    namespace = client._session.backend.namespace
+    return namespace.nodes[hold.owner, f"{namespace.root}/k/leases"].share
 
 
 # --- giving up ---------------------------------------------------------------------------------
@@ -251,12 +255,12 @@ def test_waiter_whose_session_ended_stands_at_the_end(
     world: World, zk_url: str, peek: Any, kind: str, zookeeper: ZooKeeperServer
 ) -> None:
     hold = world.do(made(world.connect(zk_url), kind).acquire)
-    ears, clients, waiting = [Ear(), Ear()], [], []
-    for ear in ears:
-        clients.append(world.connect(zk_url, observer=ear))
+    recorders, clients, waiting = [Recorder(), Recorder()], [], []
+    for recorder in recorders:
+        clients.append(world.connect(zk_url, observer=recorder))
         waiting.append(world.start(made(clients[-1], kind).acquire))
-        ear.hear(Parked)
-    first, second = (ear.hear(Parked).owner for ear in ears)
+        recorder.hear(Parked)
+    first, second = (recorder.hear(Parked).owner for recorder in recorders)
 
     expire(clients[0], zookeeper.hosts)
 

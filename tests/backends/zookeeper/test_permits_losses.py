@@ -8,10 +8,11 @@ import pytest
 
 from interlock import StoreUnavailable
 from interlock.events import Parked
-from interlock.testing.frames import ZkProxy
+from interlock.recipes import holding
+from tests.support.frames import ZkProxy
 
-from ..redis.worlds import World
-from .scenes import NEW_NODE, SOON, Ear, cut_off, eventually, introduced, kazoo_of
+from ...support.worlds import World
+from .scenes import NEW_NODE, SOON, Recorder, cut_off, eventually, introduced, kazoo_of
 from .test_lost_answers import WHAT, lose
 from .test_permits_layout import EVERY, holds_only, inside, made, nodes
 
@@ -150,15 +151,36 @@ def test_try_leaves_nothing_whatever_is_lost(
 def test_second_loss_is_told_and_leaves_nothing(
     zk_proxy: ZkProxy, world: World, zk_path: str, peek: Any, kind: str, what: str, of: bytes
 ) -> None:
-    """The search is lost as well: the acquisition fails, and takes its nodes away."""
-    _, thing = settled(world, zk_proxy, zk_path, peek, kind)
+    """The search is lost as well: the acquisition of one that bears no more than that, as a
+    member of a majority does, fails and takes its nodes away."""
+    client, thing = settled(world, zk_proxy, zk_path, peek, kind)
     lose(zk_proxy, "reply", of)
     lose(zk_proxy, what, "sync")
 
     with pytest.raises(StoreUnavailable):
-        world.do(thing.acquire)
+        session, wanted = client._session, thing._request
+        wish: Any = {"timeout": SOON, "persists": False}
+        world.do(lambda: session.run(holding.acquire(session, wanted, **wish)))
 
     assert zk_proxy.fired == 2
+    assert inside(peek) == ([], [])
+
+
+@WHAT
+@EVERY
+@pytest.mark.parametrize("of", [NEW_NODE, NEW_LEASE], ids=["place", "lease"])
+def test_second_loss_is_borne_by_who_waits_and_leaves_one_lease(
+    zk_proxy: ZkProxy, world: World, zk_path: str, peek: Any, kind: str, what: str, of: bytes
+) -> None:
+    _, thing = settled(world, zk_proxy, zk_path, peek, kind)
+    lose(zk_proxy, "reply", of)
+    lose(zk_proxy, what, "sync")
+
+    hold = world.do(thing.acquire)
+
+    assert zk_proxy.fired == 2
+    holds_only(peek, hold.owner)
+    world.do(hold.release)
     assert inside(peek) == ([], [])
 
 
@@ -175,13 +197,13 @@ def test_waiter_keeps_its_place_whatever_is_lost(
     what: str,
     of: str | bytes,
 ) -> None:
-    ear = Ear()
-    _, thing = settled(world, zk_proxy, zk_path, peek, kind, observer=ear)
+    recorder = Recorder()
+    _, thing = settled(world, zk_proxy, zk_path, peek, kind, observer=recorder)
     first = world.do(made(world.connect(zk_url), kind).acquire)
     lose(zk_proxy, what, of)
 
     waiting = world.start(thing.acquire)
-    owner = ear.hear(Parked).owner
+    owner = recorder.hear(Parked).owner
 
     assert zk_proxy.fired == 1
     assert inside(peek) == ([owner], [first.owner, owner])
@@ -194,11 +216,11 @@ def test_waiter_keeps_its_place_whatever_is_lost(
 def test_waiter_is_let_in_by_what_happened_while_it_was_cut_off(
     zk_proxy: ZkProxy, world: World, zk_path: str, peek: Any, zk_url: str, kind: str
 ) -> None:
-    ear = Ear()
-    client, thing = settled(world, zk_proxy, zk_path, peek, kind, observer=ear)
+    recorder = Recorder()
+    client, thing = settled(world, zk_proxy, zk_path, peek, kind, observer=recorder)
     first = world.do(made(world.connect(zk_url), kind).acquire)
     waiting = world.start(thing.acquire)
-    owner = ear.hear(Parked).owner
+    owner = recorder.hear(Parked).owner
     cut_off(zk_proxy, client)
     world.do(first.release)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.zookeepers import ZooKeeperServer
 
 from ...processes.people import Program, Worker
 from ...processes.programs import exits

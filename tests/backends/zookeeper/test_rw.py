@@ -9,12 +9,12 @@ from uuid import uuid4
 import pytest
 
 from interlock import StoreError
-from interlock.backends.zookeeper import queue
-from interlock.backends.zookeeper.rw import front
-from interlock.testing.frames import ZkProxy
-from interlock.testing.zookeepers import ZooKeeperServer, awaited
+from interlock.backends.zookeeper import layout
+from interlock.backends.zookeeper.ordering import first_readers
+from tests.support.frames import ZkProxy
+from tests.support.zookeepers import ZooKeeperServer, awaited
 
-from ..redis.worlds import World
+from ...support.worlds import World
 
 pytestmark = pytest.mark.server
 
@@ -197,12 +197,14 @@ def writer(number: int) -> str:
     ],
 )
 def test_those_in_front_have_it(children: list[str], seen: Any) -> None:
-    assert front(children) == seen
-    assert front(children[::-1]) == seen
+    assert first_readers(children) == seen
+    assert first_readers(children[::-1]) == seen
 
 
 def test_whoever_came_first_says_what_a_directory_is() -> None:
     lock = f"{JAVAS}lock-{2:010}"
 
     for later, earlier, use in ((lock, writer(1), "rwlock"), (reader(3), lock, "lock")):
-        assert queue.use_of([later, earlier]) == queue.use_of([earlier, later]) == use
+        assert (
+            layout.use_of_queue([later, earlier]) == layout.use_of_queue([earlier, later]) == use
+        )

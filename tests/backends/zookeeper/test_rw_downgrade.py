@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from interlock import LockLost, StoreError
-from interlock.testing.frames import ZkProxy
+from tests.support.frames import ZkProxy
 
-from ..redis.worlds import World
+from ...support.worlds import World
 from .test_rw import introduced, java, nodes, queued, tries
 
 pytestmark = pytest.mark.server
@@ -119,7 +119,7 @@ def test_half_a_downgrade_leaves_one_writer_and_then_nothing(
     hold = writes(world, zk_proxy.url(zk_path))
     zk_proxy.lose_request("delete", times=3)
 
-    with pytest.raises(StoreError, match="not confirmed"):
+    with pytest.raises(StoreError, match="did not confirm"):
         world.do(hold.downgrade)
 
     assert set(nodes(peek)) == {"__READ__0000000000", "__WRIT__0000000000"}

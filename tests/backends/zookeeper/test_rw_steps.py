@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.zookeeper.ground import Ground
-from interlock.backends.zookeeper.nodes import Node, Nodes
-from interlock.backends.zookeeper.rw import ZkRw
-from interlock.backends.zookeeper.wire import Answer, Create, Delete, No
+from interlock.backends.zookeeper.namespace import Namespace, Node, OwnNodes
+from interlock.backends.zookeeper.rwlocks import ZkRwLocks
+from interlock.backends.zookeeper.transport.requests import Answer, Create, Delete, Refusal
 from interlock.errors import OutcomeUnknown
 from interlock.steps import Steps
 
@@ -25,7 +24,7 @@ HERE, LATER = 1, 2
 class Session:
     session_timeout: float = 10.0
 
-    def since(self, asked: float) -> float:
+    def alive_since(self, asked: float) -> float:
         return asked
 
 
@@ -33,9 +32,9 @@ class Desk:
     """The writers of a client, one of whom holds "cache" in the session HERE."""
 
     def __init__(self) -> None:
-        self.nodes = Nodes()
-        self.store = ZkRw("write", Ground("here", "", self.nodes, Session()))
-        self.nodes.note(OWNER, "/cache", Node(WRITER, 70, HERE))
+        self.nodes: OwnNodes = {}
+        self.store = ZkRwLocks("write", Namespace("here", "", self.nodes, Session()))
+        self.nodes[OWNER, "/cache"] = Node(WRITER, 70, HERE)
 
     def downgrade(self) -> Steps[bool]:
         return self.store.downgrade("cache", OWNER, 10.0, 99.0)
@@ -45,7 +44,7 @@ class Desk:
 
     @property
     def held(self) -> Node | None:
-        return self.nodes.get(OWNER, "/cache")
+        return self.nodes.get((OWNER, "/cache"))
 
 
 def asks(steps: Steps[Any], *replies: Any, session: int = HERE) -> Any:
@@ -67,7 +66,7 @@ def test_downgrade_asks_for_the_reader_before_the_writer_goes() -> None:
     assert asks(steps) == [Create(READER, b"", 1), Delete(WRITER)]
     assert result(steps, (READER, None), None) is True
     assert desk.held is not None
-    assert (desk.held.path, desk.held.token, desk.held.doubted) == (READER, 70, False)
+    assert (desk.held.path, desk.held.token, desk.held.unanswered) == (READER, 70, False)
 
 
 def test_downgrade_in_another_session_is_a_loss_and_is_cleared_away() -> None:
@@ -89,7 +88,7 @@ def test_what_is_left_of_a_vain_downgrade_is_never_taken_for_a_hold() -> None:
     desk = Desk()
     steps = desk.downgrade()
     asks(steps)
-    asks(steps, (READER, None), No.MISSING)
+    asks(steps, (READER, None), Refusal.MISSING)
     with pytest.raises(OutcomeUnknown):
         steps.send([OutcomeUnknown("lost"), OutcomeUnknown("lost")])
 
@@ -109,11 +108,11 @@ def test_downgrade_that_was_heard_before_stands_unless_somebody_revoked_it(reaso
     steps = desk.downgrade()
     asks(steps)
 
-    (asked,) = asks(steps, No.THERE, No.MISSING)
+    (asked,) = asks(steps, Refusal.THERE, Refusal.MISSING)
     assert asked.path == "/interlock:revoked/" + BEGIN[3:-1]
     if not reason:
-        assert result(steps, No.MISSING) is True
-        assert desk.held is not None and desk.held.doubted
+        assert result(steps, Refusal.MISSING) is True
+        assert desk.held is not None and desk.held.unanswered
         return
     asks(steps, (reason, None))
     assert asks(steps, None, [READER.rpartition("/")[2]]) == [Delete(READER)]
@@ -129,7 +128,7 @@ def test_renewal_amid_a_downgrade_looks_for_the_reader(left: list[str], kept: bo
     turning = desk.downgrade()
     asks(turning)
 
-    (listed,) = asks(renewal, None, No.MISSING)
+    (listed,) = asks(renewal, None, Refusal.MISSING)
 
     assert listed.path == "/cache"
     assert result(renewal, [each.rpartition("/")[2] for each in left]) == [kept]
@@ -139,4 +138,4 @@ def test_renewal_that_finds_nothing_is_a_loss_at_once() -> None:
     renewal = Desk().renew()
     asks(renewal)
 
-    assert result(renewal, None, No.MISSING) == [False]
+    assert result(renewal, None, Refusal.MISSING) == [False]

@@ -14,8 +14,8 @@ import pytest
 from kazoo.protocol.serialization import Create2
 from kazoo.security import OPEN_ACL_UNSAFE
 
-from interlock.testing.ensembles import Ensemble
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.ensembles import Ensemble
+from tests.support.zookeepers import ZooKeeperServer
 
 from .bare import Greeting, bare
 
@@ -125,9 +125,7 @@ def test_missing_java_is_told_in_a_sentence(
 
 
 def test_tools_need_no_kazoo() -> None:
-    lines = (
-        "import sys; sys.modules['kazoo'] = None; from interlock.testing import ensembles, frames"
-    )
+    lines = "import sys; sys.modules['kazoo'] = None; from tests.support import ensembles, frames"
     subprocess.run([sys.executable, "-c", lines], check=True)
 
 

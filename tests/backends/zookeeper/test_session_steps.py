@@ -7,17 +7,16 @@ from typing import Any
 import pytest
 
 from interlock import OutcomeUnknown
-from interlock.backends.zookeeper.ground import Ground
 from interlock.backends.zookeeper.locks import ZkLocks
-from interlock.backends.zookeeper.nodes import Node, Nodes
-from interlock.backends.zookeeper.wire import (
+from interlock.backends.zookeeper.namespace import Namespace, Node, OwnNodes
+from interlock.backends.zookeeper.transport.requests import (
     Answer,
     Children,
     Create,
     Delete,
     Exists,
     Get,
-    No,
+    Refusal,
     Sync,
 )
 from interlock.steps import Steps
@@ -33,10 +32,10 @@ class Stat:
         self.ephemeralOwner, self.czxid = session, czxid
 
 
-class Vital:
+class Session:
     session_timeout = 10.0
 
-    def since(self, asked: float) -> float:
+    def alive_since(self, asked: float) -> float:
         return asked
 
 
@@ -44,10 +43,10 @@ class Desk:
     """The locks of a client, and one attempt of one owner."""
 
     def __init__(self, *known: Node) -> None:
-        self.nodes = Nodes()
+        self.nodes: OwnNodes = {}
         for node in known:
-            self.nodes.note(OWNER, "/k", node)
-        self.steps: Steps[Any] = ZkLocks(Ground("here", "", self.nodes, Vital())).attempt(
+            self.nodes[OWNER, "/k"] = node
+        self.steps: Steps[Any] = ZkLocks(Namespace("here", "", self.nodes, Session())).attempt(
             "k", OWNER, 10.0, True, 99.0
         )
 
@@ -78,7 +77,7 @@ def test_list_of_another_session_grants_nobody() -> None:
     )  # the first, but of a session that has gone
 
     assert asked == Get("/interlock:revoked/00000001-0000-8000-8000-000000000010")
-    assert desk.asks(No.MISSING, session=LATER) == [Sync("/k"), Children("/k")]
+    assert desk.asks(Refusal.MISSING, session=LATER) == [Sync("/k"), Children("/k")]
     assert desk.asks(None, [base(OLD)], session=LATER) == [Exists(OLD)]
     assert desk.asks(Stat(HERE, 70), session=LATER)[0] == Delete(OLD)
 

@@ -8,24 +8,26 @@ import pytest
 
 from interlock import LockLost
 from interlock.events import Lost
-from interlock.testing.frames import ZkProxy
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.frames import ZkProxy
+from tests.support.zookeepers import ZooKeeperServer
 
-from ..redis.worlds import World
+from ...support.worlds import World
 from .scenes import (
     NEW_NODE,
     SOON,
     Departure,
-    Ear,
+    Recorder,
     Waiter,
     cut_off,
     eventually,
     expire,
     forget_session,
     introduced,
+    kazoo_of,
     owners,
     queue,
     stands,
+    transport_of,
 )
 
 pytestmark = pytest.mark.server
@@ -36,13 +38,13 @@ pytestmark = pytest.mark.server
 def test_holder_of_an_ended_session_learns_why(
     zookeeper: ZooKeeperServer, world: World, zk_url: str, peek: Any
 ) -> None:
-    ear = Ear()
-    client = world.connect(zk_url, observer=ear)
+    recorder = Recorder()
+    client = world.connect(zk_url, observer=recorder)
     hold = world.do(client.lock("k").acquire)
 
     expire(client, zookeeper.hosts)
 
-    assert ear.hear(Lost).cause == "its session with the servers has ended"
+    assert recorder.hear(Lost).cause == "its session with the servers has ended"
     assert hold.lost
     with pytest.raises(LockLost, match="its session with the servers has ended"):
         world.do(hold.release)
@@ -52,11 +54,11 @@ def test_holder_of_an_ended_session_learns_why(
 def test_late_release_never_touches_the_next_sessions_node(
     zookeeper: ZooKeeperServer, world: World, zk_url: str, peek: Any
 ) -> None:
-    ear = Ear()
-    client = world.connect(zk_url, observer=ear)
+    recorder = Recorder()
+    client = world.connect(zk_url, observer=recorder)
     old = world.do(client.lock("k").acquire)
     expire(client, zookeeper.hosts)
-    ear.hear(Lost)
+    recorder.hear(Lost)
     new = world.do(client.lock("k").acquire)
 
     with pytest.raises(LockLost):
@@ -149,7 +151,7 @@ def test_node_of_a_lost_create_is_not_adopted_by_the_next_session(
 
     waiting = world.start(client.lock("k").acquire)
     (old,) = eventually(lambda: queue(peek), "no node was made")
-    eventually(lambda: not client.link._transport.connected, "still connected")
+    eventually(lambda: not client._session.link._transport.connected, "still connected")
     dying = peek.exists(f"/k/{old}").ephemeralOwner
     forget_session(client)
     zk_proxy.refuse(False)
@@ -167,8 +169,8 @@ def test_holder_whose_session_was_replaced_has_lost_and_leaves_no_node(
     zk_proxy: ZkProxy, world: World, zk_path: str, zk_url: str, peek: Any
 ) -> None:
     """Its node would stay for a minute, so that nobody else could have the lock."""
-    ear = Ear()
-    client = world.connect(f"{zk_proxy.url(zk_path)}?session_timeout=60", observer=ear)
+    recorder = Recorder()
+    client = world.connect(f"{zk_proxy.url(zk_path)}?session_timeout=60", observer=recorder)
     hold = world.do(client.lock("k").acquire)
     behind = Waiter(world, zk_url)
 
@@ -176,7 +178,23 @@ def test_holder_whose_session_was_replaced_has_lost_and_leaves_no_node(
     forget_session(client)
     zk_proxy.refuse(False)
 
-    assert ear.hear(Lost).cause == "its session with the servers has ended"
+    assert recorder.hear(Lost).cause == "its session with the servers has ended"
     assert hold.lost
     behind.leave()
     assert queue(peek) == []
+
+
+def test_session_is_known_while_the_connection_is_away(
+    zk_proxy: ZkProxy, world: World, zk_path: str
+) -> None:
+    """An answer that needs no server then belongs to it, and costs no hold."""
+    client = world.connect(zk_proxy.url(zk_path))
+    hold = world.do(client.lock("k").acquire)
+    session = kazoo_of(client).client_id[0]
+    assert transport_of(client).session == session
+
+    cut_off(zk_proxy, client)
+
+    assert transport_of(client).session == session
+    zk_proxy.refuse(False)
+    world.do(hold.release)

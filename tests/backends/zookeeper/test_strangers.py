@@ -8,8 +8,8 @@ import pytest
 
 from interlock.events import Event
 
-from ..redis.watching import eventually
-from ..redis.worlds import World
+from ...support.eventually import eventually
+from ...support.worlds import World
 from .asked import AT_ONCE, JAVA, Connect, heard_by, looks, stranger, taken
 
 pytestmark = pytest.mark.server
@@ -18,16 +18,18 @@ pytestmark = pytest.mark.server
 # --- asking -----------------------------------------------------------------------------------
 
 
-def test_node_of_ours_says_nothing_so_that_java_can_ask(
-    world: World, connect: Connect, peek: Any
+@pytest.mark.parametrize(("lease", "says"), [(120, b""), (30, b'{"lease": 30.0}')])
+def test_node_of_ours_says_no_more_than_its_lease_and_java_can_ask(
+    world: World, connect: Connect, peek: Any, lease: float, says: bytes
 ) -> None:
-    heard = heard_by(world, taken(world, connect().lock("k")))
+    """A lease that the session does not outlast is not worth mentioning."""
+    heard = heard_by(world, taken(world, connect().lock("k", lease=lease)))
     (node,) = peek.get_children("/k")
-    assert peek.get(f"/k/{node}")[0] == b""
+    assert peek.get(f"/k/{node}")[0] == says
 
     peek.set(f"/k/{node}", b"__REVOKE__")
 
-    assert heard.get(timeout=AT_ONCE).asked
+    assert heard.get(timeout=AT_ONCE).release_requested
 
 
 def test_anything_else_that_is_written_asks_for_nothing(
@@ -41,7 +43,7 @@ def test_anything_else_that_is_written_asks_for_nothing(
     for word in (b"hello", b"__REVOKE__ ", b""):
         with looks(events):
             peek.set(f"/k/{node}", word)
-        assert not hold.asked
+        assert not hold.release_requested
     peek.set(f"/k/{node}", b"__REVOKE__")
 
     assert heard.get(timeout=AT_ONCE) is hold
@@ -50,7 +52,7 @@ def test_anything_else_that_is_written_asks_for_nothing(
 def test_java_is_asked_in_its_own_words(world: World, connect: Connect, peek: Any) -> None:
     path = stranger(peek, f"{JAVA}-lock-")
 
-    assert world.do(lambda: connect().ask_back("k")) == 1
+    assert world.do(lambda: connect().request_release("k")) == 1
 
     assert peek.get(path)[0] == b"__REVOKE__"
 

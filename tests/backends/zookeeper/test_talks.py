@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from interlock.testing.talks import Talk, Tally
+from tests.support.talks import Talk, Tally
 
 
 def frame(*numbers: int) -> bytes:

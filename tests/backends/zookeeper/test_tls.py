@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from interlock import StoreMisconfigured, StoreUnavailable
-from interlock.testing.servers import free_port
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.servers import free_port
+from tests.support.zookeepers import ZooKeeperServer
 
-from ..redis.test_tls import Authority
-from ..redis.worlds import World, check_works
+from ...support.tls import Authority
+from ...support.worlds import World, check_works
 
 pytestmark = pytest.mark.server
 
@@ -137,7 +137,7 @@ def test_server_without_tls_is_told_to_be_out_of_reach(
 ) -> None:
     url = f"zks://127.0.0.1:{server.port}?ca_certs={authority.ca}&connect_timeout=0.2"
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
-        world.do(world.connect(url).lock("k").acquire)
+        world.do(world.connect(url).lock("k", timeout=0.5).acquire)
 
 
 def test_verification_is_switched_off_in_code_only_and_aloud(
@@ -161,4 +161,4 @@ def test_server_that_wants_a_certificate_is_out_of_reach_without_one(
 ) -> None:
     url = f"{elsewhere.secure(zk_path)}?connect_timeout=0.5"
     with pytest.raises(StoreUnavailable, match="cannot be reached"):
-        world.do(world.connect(url, insecure_tls=True).lock("k").acquire)
+        world.do(world.connect(url, insecure_tls=True).lock("k", timeout=0.5).acquire)

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 import interlock
-from interlock.backends.zookeeper.ground import Ground
 from interlock.backends.zookeeper.locks import ZkLocks
-from interlock.backends.zookeeper.nodes import Nodes
-from interlock.backends.zookeeper.watches import Watches
-from interlock.backends.zookeeper.wire import Answer
+from interlock.backends.zookeeper.namespace import Namespace
+from interlock.backends.zookeeper.transport.answers import Watches
+from interlock.backends.zookeeper.transport.requests import Answer
 from interlock.errors import StoreUnavailable
 from interlock.parking import ThreadWakes
 from tests.recipes.hand import Hand
@@ -26,13 +25,13 @@ FIRST = "_c_22222222-2222-4222-8222-222222222222-lock-0000000003"
 class Session:
     session_timeout = 10.0
 
-    def since(self, asked: float) -> float:
+    def alive_since(self, asked: float) -> float:
         return asked
 
 
-def asked(waits: bool) -> tuple[Hand, Ground]:
-    ground = Ground("zk://paper", "", Nodes(), Session())
-    return Hand(ZkLocks(ground).attempt("app", OWNER, 30.0, waits, 1e9)), ground
+def asked(waits: bool) -> tuple[Hand, Namespace]:
+    namespace = Namespace("zk://paper", "", {}, Session())
+    return Hand(ZkLocks(namespace).attempt("app", OWNER, 30.0, waits, 1e9)), namespace
 
 
 def made() -> list[Any]:
@@ -42,25 +41,25 @@ def made() -> list[Any]:
 
 
 def test_an_owner_of_whom_nobody_has_heard_is_not_remembered() -> None:
-    hand, ground = asked(waits=False)
+    hand, namespace = asked(waits=False)
 
     hand.fail(StoreUnavailable("out of reach"))
 
     assert hand.error is not None
     assert not getattr(hand.error, "partial", None)
-    assert not ground.nodes.asked(OWNER, "/app")
+    assert (OWNER, "/app") not in namespace.nodes
 
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_failure_behind_the_create_says_that_something_is_left(waits: bool) -> None:
-    hand, ground = asked(waits)
+    hand, namespace = asked(waits)
     hand.reply(made())  # then the one before us is watched, or a try takes its node away
 
     hand.fail(StoreUnavailable("out of reach"))
 
     assert isinstance(hand.error, StoreUnavailable)
     assert hand.error.partial
-    assert ground.nodes.asked(OWNER, "/app")
+    assert (OWNER, "/app") in namespace.nodes
 
 
 # --- what is wanted to be heard ---------------------------------------------------------------
@@ -92,7 +91,7 @@ def test_a_node_that_is_not_there_is_not_watched() -> None:
 
 def test_waiters_leave_nothing_in_memory(zk_url: str) -> None:
     clients = [interlock.connect(zk_url) for _ in range(2)]
-    links: list[Any] = [client.link for client in clients]
+    links: list[Any] = [client._session.link for client in clients]
 
     def work(client: interlock.Client) -> None:
         for _ in range(100):
@@ -107,6 +106,7 @@ def test_waiters_leave_nothing_in_memory(zk_url: str) -> None:
         thread.join()
 
     assert [len(link._transport.watches._topics) for link in links] == [0, 0]
-    assert [len(client.backend.ground.nodes._nodes) for client in clients] == [0, 0]  # type: ignore[attr-defined]
+    backends: Any = [client._session.backend for client in clients]
+    assert [len(backend.namespace.nodes) for backend in backends] == [0, 0]
     for client in clients:
         client.close()

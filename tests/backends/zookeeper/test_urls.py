@@ -10,11 +10,11 @@ from kazoo.security import ACL, ANYONE_ID_UNSAFE, CREATOR_ALL_ACL, OPEN_ACL_UNSA
 
 import interlock
 from interlock import Unsupported, UsageError, aio
-from interlock.backends.zookeeper.settings import Settings, client_options, with_options
-from interlock.backends.zookeeper.urls import read_url
-from interlock.testing.zookeepers import ZooKeeperServer
+from interlock.backends.zookeeper.transport.client_thread import client_options
+from interlock.backends.zookeeper.url import ZkSettings, read_url, with_options
+from tests.support.zookeepers import ZooKeeperServer
 
-from ..redis.worlds import World, check_works
+from ...support.worlds import World, check_works
 
 CANARY = "c4n4ry"
 
@@ -58,7 +58,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("url", ACCEPTED)
 def test_url_is_read(url: str) -> None:
-    assert read_url(url) == Settings(**ACCEPTED[url])
+    assert read_url(url) == ZkSettings(**ACCEPTED[url])
 
 
 REFUSED = {
@@ -128,7 +128,7 @@ def test_connecting_by_a_wrong_url_fails_the_same_way(wrong: str) -> None:
 
 def test_settings_never_show_a_secret() -> None:
     told = {"auth": [("x", CANARY)], "sasl": {"mechanism": "DIGEST-MD5", "password": CANARY}}
-    settings = Settings("h:7", username="user", password=CANARY, **told)  # type: ignore[arg-type]
+    settings = ZkSettings("h:7", username="user", password=CANARY, **told)  # type: ignore[arg-type]
     assert CANARY not in repr(settings) + str(settings) + settings.label
 
 
@@ -148,7 +148,7 @@ def test_label_names_the_servers() -> None:
 # --- what is said in code ----------------------------------------------------------------------
 
 
-def given(url: str = "zk://h", **options: Any) -> Settings:
+def given(url: str = "zk://h", **options: Any) -> ZkSettings:
     return with_options(read_url(url), options)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from interlock.testing.zookeepers import ZooKeeperServer
+from tests.support.zookeepers import ZooKeeperServer
 
 pytestmark = pytest.mark.server
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from interlock.backends.zookeeper.ground import Ground
-from interlock.backends.zookeeper.nodes import Nodes
-from interlock.errors import InterlockError, OutcomeUnknown, StoreUnavailable
-from interlock.events import Event
-from interlock.recipes.insist import insist
-from interlock.recipes.keep import BY_ANSWER, NEVER, Owed, Rota, keep
-from interlock.recipes.lock import WITHDRAWAL, Seeking, acquire, release
+from interlock.backends.zookeeper.namespace import Namespace
+from interlock.errors import InterlockError, LockLost, OutcomeUnknown, StoreUnavailable
+from interlock.model import Terms, guard
+from interlock.recipes import holding
+from interlock.recipes.keeper_round import keep
+from interlock.recipes.lease import Lease
+from interlock.recipes.renewal import NEVER
+from interlock.recipes.rw_lease import downgrade
+from interlock.spi import LockStore
 from interlock.steps import Steps, park
-from interlock.stores import LockStore, RwStore
-from interlock.testing.sim import SimHold
-from interlock.testing.sim.clients import Cancelled
-from interlock.testing.sim.holds import SimWakes
+from tests.support.sim import SimLease, SimRwLease
+from tests.support.sim.clients import Cancelled
+from tests.support.sim.sessions import SimSession
 
-from .lines import LABEL, Line
+from .connections import LABEL, SimConnection
 from .scenario import NAME, Plan
 from .tasks import Task
 
@@ -28,17 +28,34 @@ if TYPE_CHECKING:
     from .ensembles import Ensemble
     from .watch import Watch
 
-#: Seconds for which a release may wait for its answer.
-RELEASE = 5.0
-
 
 def identity_of(client: int) -> str:
     """Who a client is: a UUID of version 8 that ends in zeros, as the product's."""
     return str(UUID(bytes=bytes([client + 1] * 6 + [0x80, 0, 0x80, 0]) + bytes(6)))
 
 
-class Client:
+class Wish:
+    """What a plan wants: see `recipes.hosts.Wanted`."""
+
+    def __init__(self, plan: Plan, store: LockStore) -> None:
+        self.store, self.key = store, (store.kind, NAME)
+        self.terms = Terms(plan.lease, True, None, guard(plan.lease))
+        self.lease_class: type[Lease] = SimRwLease if plan.want.turns else SimLease
+
+    def wrap(self, lease: Lease) -> Any:
+        return lease
+
+    def enter(self, lease: Lease, holds: Any) -> None:
+        """Plans have no blocks."""
+
+    def abandon(self, lease: Lease, holds: Any) -> None:
+        """Plans have no blocks."""
+
+
+class Client(SimSession):
     """A process that follows its plan, with a keeper beside it."""
+
+    ordered = True
 
     def __init__(
         self,
@@ -48,19 +65,23 @@ class Client:
         watch: Watch,
         clock: Callable[[], float],
     ) -> None:
-        self.number, self.plan, self.watch, self.clock = number, plan, watch, clock
-        self.identity = identity_of(number)
+        super().__init__(clock)
+        self.number, self.plan, self.watch = number, plan, watch
+        self.identity, self._count = identity_of(number), 0
         self.dead = self.cancelled = False
         #: Its latest acquisition.
         self.owner = ""
         self.thaws_at = NEVER
-        self.rota, self.bell = Rota(nullcontext()), SimWakes()
-        self.line = Line(ensemble, number, clock, self._way_changed)
-        self.ground = Ground(LABEL, "", Nodes(), self.line)
-        self.store: LockStore = plan.want.store(self.ground)
+        self.line = SimConnection(ensemble, number, clock, self._connection_changed)
+        self.namespace = Namespace(LABEL, "", {}, self.line)
+        self.store: LockStore = plan.want.store(self.namespace)
+        self._wish = Wish(plan, self.store)
+        if plan.was_busy and plan.wait > 0:
+            self.busy_names.add(self._wish.key)
         self.main = Task(self.line, clock, self._program())
-        self.keeper = Task(self.line, clock, keep(self.rota, self.bell, clock, _no_errand))
-        self.tasks = (self.main, self.keeper)
+        keeping = keep(self.schedule, self.bell, clock, _no_introduction)
+        self.keeping = Task(self.line, clock, keeping)
+        self.tasks = (self.main, self.keeping)
 
     @property
     def frozen(self) -> bool:
@@ -71,106 +92,85 @@ class Client:
         """Whether nothing is left to do, neither for it nor by it."""
         if self.dead:
             return self.line.session.gone
-        busy = self.main.request is not None or self.rota.holds() or self.rota.debts()
+        busy = self.main.request is not None or self.schedule.holds() or self.schedule.pending()
         return not busy and self.line.idle and self.line.connected and not self.frozen
 
     def thaw(self) -> str:
         self.thaws_at = NEVER
         return "goes on"
 
-    def _way_changed(self, doubtful: bool) -> None:
-        if self.rota.hurry(self.clock(), doubtful):
+    def _connection_changed(self, suspended: bool) -> None:
+        if self.schedule.make_all_due(self.clock(), suspended):
             self.bell.wake()
+
+    def next_owner(self, store: LockStore) -> str:
+        self._count += 1
+        self.owner = f"{self.identity}:{self._count}{store.kind_code}"
+        return self.owner
 
     # --- the plan --------------------------------------------------------------------------
 
     def _program(self) -> Steps[None]:
-        for number in range(self.plan.times):
-            self.owner = f"{self.identity}:{number + 1}{self.store.mark}"
-            yield from self._turn(self.owner)
+        for _ in range(self.plan.times):
+            yield from self._turn()
 
-    def _turn(self, owner: str) -> Steps[None]:
-        began, plan = self.clock(), self.plan
-        store = self.store.waiting(plan.wait)
-        times = (plan.lease, began, began + plan.wait, self.clock)
-        seeking = Seeking(store, NAME, owner, *times, trial=True, host=self)
-        seeking.crowded = plan.crowded and plan.wait > 0
+    def _turn(self) -> Steps[None]:
         try:
-            grant = yield from acquire(seeking)
+            lease = yield from holding.acquire(self, self._wish, self.plan.wait, try_once=True)
         except InterlockError as error:
             self.watch.failed(error)
             return
-        hold = SimHold(store, grant, store.trusted(plan.lease), kept=True, weight=plan.want.weight)
-        hold.witness = self
-        self.watch.granted(hold)
-        if self.rota.add(hold):
-            self.bell.wake()
-        yield from self._held(hold)
+        yield from self._held(lease)
 
-    def _held(self, hold: SimHold) -> Steps[None]:
+    def _held(self, lease: SimLease) -> Steps[None]:
         interruption = None
         try:
-            yield from park(hold.wakes, self.clock() + self.plan.work)
-            if self.plan.want.turns and self.plan.downgrades and hold.standing:
-                yield from self._read_on(hold)
-                yield from park(hold.wakes, self.clock() + self.plan.work)
+            yield from park(lease.wakes, self.clock() + self.plan.work)
+            if self.plan.want.turns and self.plan.downgrades and lease.standing:
+                yield from self._read_on(lease)
+                yield from park(lease.wakes, self.clock() + self.plan.work)
         except Cancelled as error:
             interruption = error
-        yield from self._give_back(hold)
+        yield from self._give_back(lease)
         if interruption is not None:
             raise interruption
 
-    def _read_on(self, hold: SimHold) -> Steps[None]:
-        """Count as a reader from the question on, whatever becomes of the answer."""
-        hold.weight, asked = 1, self.clock()
-        store = cast("RwStore", hold.store)
+    def _read_on(self, lease: Any) -> Steps[None]:
         try:
-            done = yield from insist(
-                lambda until: store.downgrade(hold.name, hold.owner, hold.lease, until), self.clock
-            )
+            yield from downgrade(self, lease)
         except (OutcomeUnknown, StoreUnavailable):
             return
-        self.watch.turned(hold, done)
-        if done:
-            hold.renewed(asked)
-            self.rota.settle(hold)
-        elif self.rota.drop(hold):
-            hold.lose(BY_ANSWER)
-
-    def _give_back(self, hold: SimHold) -> Steps[None]:
-        standing, hold.standing = hold.standing, False
-        self.rota.drop(hold)
-        if not standing:
-            return  # whoever lost it sees to its withdrawal
-        try:
-            released = yield from release(hold.store, hold.grant, self.clock() + RELEASE)
-        except InterlockError:
-            self.owe(hold.store, hold.name, hold.owner, hold.lease)
-        except Cancelled:
-            self.owe(hold.store, hold.name, hold.owner, hold.lease)
-            raise
+        except LockLost:
+            self.watch.turned(lease, done=False)
         else:
-            self.watch.released(hold, released)
+            self.watch.turned(lease, done=True)
 
-    # --- whoever has to hear of it ------------------------------------------------------------
+    def _give_back(self, lease: SimLease) -> Steps[None]:
+        try:
+            yield from holding.release(self, lease)
+        except LockLost:
+            self.watch.released(lease, released=False)
+        except InterlockError:
+            pass  # it is owed
+        else:
+            self.watch.released(lease, released=True)
 
-    def tell(self, event: Event) -> None:
-        """Nobody watches events here."""
+    # --- what has to be watched --------------------------------------------------------------
 
-    def owe(self, store: LockStore, name: str, owner: str, lease: float) -> None:
+    def granted(self, lease: SimLease) -> None:
+        lease.wanted = self.plan.want.weight
+        self.watch.granted(lease)
+
+    def renewed(self, lease: SimLease) -> None:
+        self.watch.renewed(lease)
+
+    def lost(self, lease: SimLease, cause: str) -> None:
+        self.watch.lost(lease, cause)
+
+    def owed(self, owner: str) -> None:
         self.watch.seen.add("a withdrawal was owed")
-        at = self.clock()
-        self.rota.owe(Owed(store, name, owner, at + lease + WITHDRAWAL, at))
-        self.bell.wake()
-
-    def renewed(self, hold: SimHold) -> None:
-        self.watch.renewed(hold)
-
-    def lost(self, hold: SimHold, cause: str) -> None:
-        self.watch.lost(hold, cause)
-        self.owe(hold.store, hold.name, hold.owner, NEVER)
 
 
-def _no_errand(until: float) -> Steps[float]:
+def _no_introduction(until: float) -> Steps[float]:
     return NEVER
     yield

@@ -6,15 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from interlock.backends.zookeeper.wire import (
+from interlock.backends.zookeeper.transport.requests import (
     WRITES,
-    Ask,
     Children,
     Create,
     Exists,
     Get,
-    No,
+    Refusal,
     Sync,
+    ZkRequest,
 )
 
 from .trees import Gone, Made, Transaction, Tree
@@ -91,7 +91,7 @@ class Server:
         for path in dict.fromkeys(each.path for each in fired):
             self._tell(path)
 
-    def perform(self, ask: Ask, session: int) -> Any:
+    def perform(self, ask: ZkRequest, session: int) -> Any:
         """Execute one question; answers as kazoo would, or with a `No`."""
         if isinstance(ask, WRITES):
             return self._write(ask, session)
@@ -102,11 +102,11 @@ class Server:
 
     def _write(self, ask: Any, session: int) -> Any:
         transaction = self._ensemble.tree.decided(ask, session)
-        if not isinstance(transaction, No):
+        if not isinstance(transaction, Refusal):
             self._ensemble.commit(transaction)
         self.catch_up()  # a server answers when it has done it itself
         if not isinstance(transaction, Made):
-            return transaction if isinstance(transaction, No) else None
+            return transaction if isinstance(transaction, Refusal) else None
         made = self.tree.nodes[transaction.path]
         return (transaction.path, made.stat) if isinstance(ask, Create) else transaction.path
 
@@ -115,7 +115,7 @@ class Server:
         if ask.topic is not None and (node is not None or isinstance(ask, Exists)):
             self._watches.add((ask.path, isinstance(ask, Children)))
         if node is None:
-            return No.MISSING
+            return Refusal.MISSING
         if isinstance(ask, Children):
             return sorted(node.children, reverse=True)
         return (node.data, node.stat) if isinstance(ask, Get) else node.stat

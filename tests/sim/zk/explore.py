@@ -6,8 +6,8 @@ import random
 from collections import Counter
 from collections.abc import Sequence
 
-from interlock.testing.sim import Violation
-from interlock.testing.sim.choices import Numbers, Script, Search, State
+from tests.support.sim import Violation
+from tests.support.sim.choices import Numbers, Script, Search, State
 
 from . import strikes as strikes
 from .scenario import Scenario
@@ -70,7 +70,7 @@ def wander(scenario: Scenario, numbers: Sequence[int]) -> set[str]:
 def replay(scenario: Scenario, choices: Sequence[int]) -> list[str]:
     """Run one schedule again and tell what happens in it; raises what it leads to."""
     chooser = Script(choices)
-    world = World(scenario, chooser, traced=True)
+    world = World(scenario, chooser, with_trace=True)
     try:
         world.run()
     except Violation as violation:

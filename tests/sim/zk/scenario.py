@@ -6,10 +6,10 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple
 
-from interlock.backends.zookeeper.ground import Ground
 from interlock.backends.zookeeper.locks import ZkLocks
-from interlock.backends.zookeeper.permits import ZkMutexes, ZkSemaphores
-from interlock.backends.zookeeper.rw import ZkRw
+from interlock.backends.zookeeper.namespace import Namespace
+from interlock.backends.zookeeper.rwlocks import ZkRwLocks
+from interlock.backends.zookeeper.semaphores import ZkSemaphores
 
 NAME = "orders/42"
 
@@ -37,7 +37,7 @@ class Want(NamedTuple):
     """What a client wants of the name: as what, and how much of how much there is."""
 
     kind: str
-    store: Callable[[Ground], Any]
+    store: Callable[[Namespace], Any]
     weight: int = 1
     room: int = 1
 
@@ -51,14 +51,17 @@ class Want(NamedTuple):
 
 
 LOCK = Want("lock", ZkLocks)
-READ = Want("read", lambda ground: ZkRw("read", ground), 1, WHOLE)
-WRITE = Want("write", lambda ground: ZkRw("write", ground), WHOLE, WHOLE)
-MUTEX = Want("mutex", ZkMutexes)
+READ = Want("read", lambda namespace: ZkRwLocks("read", namespace), 1, WHOLE)
+WRITE = Want("write", lambda namespace: ZkRwLocks("write", namespace), WHOLE, WHOLE)
+MUTEX = Want("mutex", lambda namespace: ZkSemaphores("mutex", 1, 1, namespace))
 
 
 def permits(room: int, weight: int = 1) -> Want:
     return Want(
-        "semaphore", lambda ground: ZkSemaphores(room, weight, ground), weight=weight, room=room
+        "semaphore",
+        lambda namespace: ZkSemaphores("semaphore", room, weight, namespace),
+        weight=weight,
+        room=room,
     )
 
 
@@ -73,7 +76,7 @@ class Plan(NamedTuple):
     #: Whether a writer reads on, and works as long again.
     downgrades: bool = False
     #: Whether it expects the lock to be busy, and so listens before its first question.
-    crowded: bool = False
+    was_busy: bool = False
 
 
 class Scenario(NamedTuple):

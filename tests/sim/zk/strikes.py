@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from interlock.backends.zookeeper import names
-from interlock.recipes.keep import NEVER
-from interlock.testing.sim.clients import Cancelled
+from interlock.backends.zookeeper import layout
+from interlock.recipes.renewal import NEVER
+from tests.support.sim.clients import Cancelled
 
 from .clients import Client
 from .scenario import Fault
@@ -118,7 +118,7 @@ def _rob(world: World, client: Client) -> None:
     world.ensemble.commit(Gone(paths))
     zxid = world.ensemble.tree.zxid
     for path in paths:
-        world.watch.robbed[names.owner_of(name_of(path))] = (world.now, zxid)
+        world.watch.robbed[layout.owner_of(name_of(path))] = (world.now, zxid)
 
 
 _STRIKES: dict[Fault, Callable[[World, Client], None]] = {

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from interlock.backends.zookeeper.wire import awaited
+from interlock.backends.zookeeper.transport.requests import awaited
 from interlock.errors import StoreUnavailable
-from interlock.recipes.keep import NEVER
+from interlock.recipes.renewal import NEVER
 from interlock.steps import Listen, Park, Request, Steps, Together
-from interlock.testing.sim.clients import Cancelled
-from interlock.testing.sim.holds import SimWakes
+from tests.support.sim.clients import Cancelled
+from tests.support.sim.holds import SimWakes
 
-from .lines import LABEL, Batch, Line
+from .connections import LABEL, Batch, SimConnection
 
 #: Seconds that a question waits for a connection.
 CONNECT = 5.0
@@ -21,7 +21,9 @@ CONNECT = 5.0
 class Task:
     """One algorithm under way: what it has asked for, and until when it waits."""
 
-    def __init__(self, line: Line, clock: Callable[[], float], steps: Steps[None]) -> None:
+    def __init__(
+        self, line: SimConnection, clock: Callable[[], float], steps: Steps[None]
+    ) -> None:
         self._line, self._clock, self.steps = line, clock, steps
         self.request: Request | None = None
         self.batch: Batch | None = None

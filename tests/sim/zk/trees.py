@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
-from interlock.backends.zookeeper.wire import (
+from interlock.backends.zookeeper.transport.requests import (
     ANY,
     EPHEMERAL,
     SEQUENTIAL,
     Container,
     Create,
     Delete,
-    No,
     Put,
+    Refusal,
 )
 
 Write: TypeAlias = Create | Container | Delete | Put
@@ -26,6 +26,8 @@ class Stat(NamedTuple):
     ctime: int
     version: int
     ephemeralOwner: int
+    cversion: int
+    dataLength: int
 
 
 @dataclass(slots=True)
@@ -42,7 +44,7 @@ class Znode:
 
     @property
     def stat(self) -> Stat:
-        return Stat(self.czxid, 0, self.version, self.owner)
+        return Stat(self.czxid, 0, self.version, self.owner, self.born, len(self.data))
 
 
 class Made(NamedTuple):
@@ -90,27 +92,27 @@ class Tree:
 
     # --- what the leader decides -----------------------------------------------------------
 
-    def decided(self, ask: Write, session: int) -> Transaction | No:
+    def decided(self, ask: Write, session: int) -> Transaction | Refusal:
         """The transaction that a question leads to, or why there is none."""
         if isinstance(ask, (Create, Container)):
             return self._making(ask, session)
         node = self.nodes.get(ask.path)
         if node is None:
-            return No.MISSING
+            return Refusal.MISSING
         if ask.version not in (ANY, node.version):
-            return No.CHANGED
+            return Refusal.CHANGED
         if isinstance(ask, Put):
             return Written(ask.path, ask.data)
-        return No.PARENT if node.children else Gone((ask.path,))
+        return Refusal.PARENT if node.children else Gone((ask.path,))
 
-    def _making(self, ask: Create | Container, session: int) -> Made | No:
+    def _making(self, ask: Create | Container, session: int) -> Made | Refusal:
         above = self.nodes.get(parent_of(ask.path))
         if above is None:
-            return No.MISSING
+            return Refusal.MISSING
         flags = 0 if isinstance(ask, Container) else ask.flags
         path = f"{ask.path}{above.born:010d}" if flags & SEQUENTIAL else ask.path
         if path in self.nodes:
-            return No.THERE
+            return Refusal.THERE
         owner = session if flags & EPHEMERAL else 0
         return Made(path, ask.data, owner, isinstance(ask, Container))
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from interlock.backends.zookeeper import names
+from interlock.backends.zookeeper import layout
 from interlock.recipes.lock import POLL_CAP
-from interlock.testing.sim import SimHold, Violation
+from tests.support.sim import SimLease, Violation
 
 from .trees import Tree
 
@@ -30,7 +30,7 @@ class Watch:
     def __init__(self, world: World) -> None:
         self._world = world
         self._room = world.scenario.plans[0].want.room
-        self._holds: list[SimHold] = []
+        self._holds: list[SimLease] = []
         #: Owners that were robbed: when, and after which transaction.
         self.robbed: dict[str, tuple[float, int]] = {}
         self._token = self._token_alone = 0
@@ -38,17 +38,17 @@ class Watch:
 
     # --- what clients say ------------------------------------------------------------------
 
-    def granted(self, hold: SimHold) -> None:
+    def granted(self, hold: SimLease) -> None:
         self._holds.append(hold)
         self.seen.add("a lock was granted")
         self._world.tell_of(hold.owner, f"is granted, token {hold.grant.token}")
-        if hold.grant.doubted:
+        if hold.grant.unanswered:
             self.seen.add("a lock was granted after a doubt")
         if hold.grant.token > self.robbed.get(hold.owner, (0.0, 0))[1]:
             self.robbed.pop(hold.owner, None)
             self._check_token(hold)
 
-    def _check_token(self, hold: SimHold) -> None:
+    def _check_token(self, hold: SimLease) -> None:
         """Whoever is alone comes after everybody; the others come after whoever was alone."""
         token, alone = hold.grant.token, hold.weight == self._room
         if token <= (self._token if alone else self._token_alone):
@@ -57,24 +57,24 @@ class Watch:
         if alone:
             self._token_alone = self._token
 
-    def renewed(self, hold: SimHold) -> None:
+    def renewed(self, hold: SimLease) -> None:
         self.seen.add("a lease was renewed")
         if hold.asked > self.robbed.get(hold.owner, (hold.asked, 0))[0]:
             raise Violation(f"{hold.owner} was told that it holds what it was robbed of")
 
-    def lost(self, hold: SimHold, cause: str) -> None:
+    def lost(self, hold: SimLease, cause: str) -> None:
         self.seen.add("a lock was lost")
         self._world.tell_of(hold.owner, f"has lost it: {cause}")
 
     def died(self, client: Client) -> None:
         for hold in self._holds:
             if hold.owner.startswith(client.identity):
-                hold.standing = False
+                hold.depth = 0  # nothing of it runs any more
 
-    def turned(self, hold: SimHold, done: bool) -> None:
+    def turned(self, hold: SimLease, done: bool) -> None:
         self.seen.add("a writer read on" if done else "a writer could not read on")
 
-    def released(self, hold: SimHold, released: bool) -> None:
+    def released(self, hold: SimLease, released: bool) -> None:
         self.seen.add("a lock was released" if released else "a release came too late")
 
     def failed(self, error: Exception) -> None:
@@ -110,7 +110,9 @@ class Watch:
 
     def _vacant(self, clients: Sequence[Client]) -> bool:
         """Whether nobody has anything, nobody owes anything, and everybody is well."""
-        well = all(_attentive(each) and not each.rota.debts() for each in clients if not each.dead)
+        well = all(
+            _attentive(each) and not each.schedule.pending() for each in clients if not each.dead
+        )
         gone = all(each.line.session.gone for each in clients if each.dead)
         lingers = self._world.ensemble.lingering()
         busy = any(hold.standing for hold in self._holds)
@@ -124,14 +126,14 @@ class Watch:
         if left:
             raise Violation(f"{left[0]} is left behind")
         for client in clients:
-            if not client.dead and (kept := list(vars(client.ground.nodes)["_nodes"])):
+            if not client.dead and (kept := list(client.namespace.nodes)):
                 raise Violation(f"client {client.number} remembers {kept[0]} for ever")
 
 
 def _waits(client: Client) -> bool:
     """Whether a client is parked, and hears when it is worth asking again."""
     waits = client.main.wakes is not None and not client.main.wakes.woken
-    return waits and not client.dead and not any(client.rota.holds())
+    return waits and not client.dead and not any(client.schedule.holds())
 
 
 def _attentive(client: Client) -> bool:
@@ -163,4 +165,4 @@ def owned(client: Client, node: str) -> bool:
 
 def _waiting(client: Client, node: str) -> bool:
     """Whether a node is of the latest acquisition of a client."""
-    return names.belongs_to(node, client.owner)
+    return layout.belongs_to(node, client.owner)

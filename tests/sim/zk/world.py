@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from interlock.recipes.keep import NEVER
-from interlock.testing.sim import Violation
-from interlock.testing.sim.choices import Chooser
+from interlock.recipes.renewal import NEVER
+from tests.support.sim import Violation
+from tests.support.sim.choices import Chooser
 
 from .clients import Client
+from .connections import TIMEOUT
 from .ensembles import Ensemble, Session
-from .lines import TIMEOUT
 from .scenario import Fault, Scenario
 from .tasks import Task
 from .watch import Watch
@@ -45,10 +45,10 @@ class World:
     #: What can go wrong next: see `strikes`.
     strikes: ClassVar[Callable[[World], list[Strike]]]
 
-    def __init__(self, scenario: Scenario, chooser: Chooser, traced: bool = False) -> None:
+    def __init__(self, scenario: Scenario, chooser: Chooser, with_trace: bool = False) -> None:
         self.scenario, self.chooser, self.faults = scenario, chooser, scenario.faults
         self.now, self.steps = 0.0, 0
-        self.trace: list[str] | None = [] if traced else None
+        self.trace: list[str] | None = [] if with_trace else None
         self.ensemble = Ensemble()
         self.watch = Watch(self)
         self.clients = [

@@ -1,3 +1,4 @@
 """Locks inside one process, for tests and small programs: `memory://` or `memory://name`."""
 
-from .store import MemoryBackend as MemoryBackend
+from .backend import MemoryBackend as MemoryBackend
+from .url import name_of as name_of

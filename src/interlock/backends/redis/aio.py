@@ -4,152 +4,54 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Sequence
-from copy import copy
 from typing import Any
 
 from ...drive import now
-from ...errors import (
-    InterlockError,
-    OutcomeUnknown,
-    StoreError,
-    StoreUnavailable,
-    UsageError,
-    closed,
-)
+from ...errors import OutcomeUnknown, StoreError, StoreUnavailable, closed, forked
+from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
-from ...stores import Quiet
 from ...tasks import Sent, TaskWakes, pause_task
-from .connections import Door, connecting_failed, retire, transport_of
-from .mux import Mux, Slot
-from .names import Topic
+from .keys import Topic
+from .transport.handshakes import ConnectionFactory
+from .transport.lazy import LazyConnection
+from .transport.mux import Mux, PendingReply
+from .transport.protocol import SUBSCRIBING
 
 log = logging.getLogger("interlock.redis")
 
-#: Seconds that closing waits for answers that are on their way.
-FAREWELL = 1.0
-
-#: Seconds between signs of life asked for while somebody waits for a wake.
-PULSE = 5.0
-
-
-class Line:
-    """A connection that is opened when it is needed, and again when it was lost."""
-
-    def __init__(self, link: RedisAsyncLink, door: Door, ear: bool) -> None:
-        self._link, self._door, self._ear = link, door, ear
-        self.mux: Mux | None = None
-        self._opening: asyncio.Task[None] | None = None
-        self._unsent: deque[tuple[Slot, Call]] = deque()
-        self._connection: Any = None
-
-    def call(self, sent: Slot, request: Call) -> None:
-        if self.mux is not None:
-            self.mux.call(sent, request)
-        else:
-            self._unsent.append((sent, request))
-            self._limit(sent, request.until - now())
-            self.opening()
-
-    def _limit(self, sent: Slot, patience: float) -> None:
-        """Connecting is bounded; but a question may be worth less time than that."""
-        if patience < self._door.connect_timeout:
-            loop = asyncio.get_running_loop()
-            timer = loop.call_later(max(patience, 0.0), self._too_late, sent)
-            sent.add_done_callback(lambda _: timer.cancel())
-
-    def _too_late(self, sent: Sent) -> None:
-        """Connecting took longer than the question was worth: it will never be sent."""
-        for waiting in list(self._unsent):
-            if waiting[0] is sent:
-                self._unsent.remove(waiting)
-                failure = StoreUnavailable(f"cannot reach {self._door.label} in time")
-                sent.set_exception(failure)
-
-    def opening(self) -> asyncio.Task[None]:
-        """The task that opens the connection; one for everybody."""
-        if self._opening is None:
-            self._opening = asyncio.create_task(self._open(), name="interlock-connect")
-        return self._opening
-
-    async def _open(self) -> None:
-        try:
-            connection = self._door.asyncio()
-            await connection.connect()
-        except Exception as cause:
-            self._fail(connecting_failed(cause, self._door.label))
-        except asyncio.CancelledError:
-            # The loop is closing.  Calls cannot be cancelled, so they must be told.
-            self._fail(StoreUnavailable("the event loop is closing", self._door.label))
-            raise
-        else:
-            self._connection = connection
-            link, door = self._link, self._door
-            self.mux = Mux(
-                transport_of(connection),
-                door.label,
-                door.timeout,
-                self._ear,
-                link.heard,
-                self._lost,
-            )
-            self._send_unsent(self.mux)
-        finally:
-            self._opening = None
-
-    def _send_unsent(self, mux: Mux) -> None:
-        while self._unsent:
-            mux.call(*self._unsent.popleft())
-
-    def _fail(self, failure: InterlockError) -> None:
-        while self._unsent:
-            sent, _ = self._unsent.popleft()
-            if not sent.done():
-                sent.set_exception(copy(failure))  # each may get notes of its own
-
-    def _lost(self) -> None:
-        retire(self._connection)
-        self.mux = self._connection = None
-        self._link.lost(self)
-
-    async def close(self) -> None:
-        if self._opening is not None:
-            self._opening.cancel()
-            await asyncio.wait((self._opening,))
-        self._fail(closed(self._door.label))
-        if self.mux is not None:
-            await self.mux.drained(now() + FAREWELL)
-        if self.mux is not None:
-            self.mux.abort("this client is closed")
+#: Seconds of silence after which the server is pinged, while a task waits for a wake.
+QUIET = 5.0
 
 
 class RedisAsyncLink(Quiet):
-    """See `stores.AsyncLink`."""
+    """See `spi.AsyncLink`."""
 
     ordered = True
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
-        self._closed = False
+    def __init__(self, factory: ConnectionFactory) -> None:
+        self._factory = factory
+        self._closed = self._forked = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._begin()
 
     def _begin(self) -> None:
-        self._line = self._ear = Line(self, self._door, ear=False)
-        if self._door.protocol == 2:
-            self._ear = Line(self, self._door, ear=True)
-        self._places: dict[Topic, set[TaskWakes]] = {}
+        #: Where calls go, and where wakes come in: the same connection but under RESP2.
+        self._calls = self._wakes = LazyConnection(self._factory, self._deliver, self._lost)
+        if self._factory.protocol == 2:
+            self._wakes = LazyConnection(
+                self._factory, self._deliver, self._lost, only_subscribes=True
+            )
+        self._listeners: dict[Topic, set[TaskWakes]] = {}
         self._subscribed: dict[str, Sent] = {}
-        self._tending: asyncio.Task[None] | None = None
-        self._bell = TaskWakes()
+        #: The task that keeps the subscriptions alive, and what it sleeps on.
+        self._upkeep: asyncio.Task[None] | None = None
+        self._upkeep_due = TaskWakes()
 
     def _bind(self) -> asyncio.AbstractEventLoop:
-        """The loop this client lives on; one that has ended may be followed by another."""
+        """The loop this client lives on; one that has ended was followed by another."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            if self._loop is not None and not self._loop.is_closed():
-                raise UsageError("this client belongs to another event loop: make one for each")
             self._loop = loop
             self._begin()
         return loop
@@ -158,121 +60,130 @@ class RedisAsyncLink(Quiet):
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._bind()
-        sent = Slot(loop=loop)
+        pending = PendingReply(loop=loop)
         if self._closed:
-            sent.set_exception(closed(self._door.label))
+            pending.set_exception((forked if self._forked else closed)(self._factory.label))
         else:
-            self._line.call(sent, request)
-        return sent
+            self._calls.call(pending, request)
+        return pending
 
     def together(self, requests: tuple[Call, ...]) -> Awaitable[list[Reply]]:
         return all_of([self.call(request) for request in requests])
 
     # --- wakes -----------------------------------------------------------------------------
 
-    async def listen(self, topics: tuple[Any, ...]) -> Wakes:
+    async def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
         self._bind()
         wakes = TaskWakes(lambda: self._leave(wakes, topics))
+        limit = min(until, now() + SUBSCRIBING)
         for topic in topics:
-            self._places.setdefault(topic, set()).add(wakes)
+            self._listeners.setdefault(topic, set()).add(wakes)
         try:
             for topic in topics:
-                await self._subscribe(topic.channel)
+                await self._subscribe(topic.channel, limit)
         except BaseException:
             self._leave(wakes, topics)
             raise
-        if self._tending is None:
-            self._tending = asyncio.create_task(self._tend(), name="interlock-ear")
+        if self._upkeep is None:
+            self._upkeep = asyncio.create_task(self._keep_subscribed(), name="interlock-wakes")
         return wakes
 
-    async def _subscribe(self, channel: str) -> None:
+    async def _subscribe(self, channel: str, until: float) -> None:
         """Subscribe once; a server out of reach only means that wakes will not come yet."""
         sent = self._subscribed.get(channel)
         if sent is None:
-            if self._ear.mux is None:
-                await asyncio.shield(self._ear.opening())
-            if self._ear.mux is None:
+            if self._wakes.mux is None:
+                await settled(self._wakes.opening(), until)
+            if self._wakes.mux is None:
                 return
-            sent = self._subscribed.get(channel) or self._ear.mux.subscribe(channel)
-            self._subscribed[channel] = sent
-        try:
-            await asyncio.shield(sent)
-        except (StoreUnavailable, OutcomeUnknown):
-            self._subscribed.pop(channel, None)
-        except StoreError:
-            self._subscribed.pop(channel, None)
-            raise
+            sent = self._subscribed.get(channel) or self._request(channel, self._wakes.mux)
+        await settled(sent, until)
+        refusal = sent.exception() if sent.done() else None
+        if refusal is not None and not isinstance(refusal, StoreUnavailable | OutcomeUnknown):
+            raise refusal
+
+    def _request(self, channel: str, mux: Mux) -> Sent:
+        sent = self._subscribed[channel] = mux.subscribe(channel)
+        sent.add_done_callback(lambda _: self._confirmed(channel, sent))
+        return sent
+
+    def _confirmed(self, channel: str, sent: Sent) -> None:
+        """Or refused: then it is asked for again, because the listener that asked for it may
+        have gone on by now."""
+        if sent.exception() is not None and self._subscribed.get(channel) is sent:
+            del self._subscribed[channel]
+            self._upkeep_due.wake()
 
     def _leave(self, wakes: TaskWakes, topics: tuple[Topic, ...]) -> None:
         for topic in topics:
-            places = self._places.get(topic, set())
-            places.discard(wakes)
-            if not places:
-                self._places.pop(topic, None)
-                self._abandon(topic.channel)
-        if not self._places:
-            self._bell.wake()  # nobody waits: nothing is left to tend
+            listeners = self._listeners.get(topic, set())
+            listeners.discard(wakes)
+            if not listeners:
+                self._listeners.pop(topic, None)
+                self._unsubscribe(topic.channel)
+        if not self._listeners:
+            self._upkeep_due.wake()  # no task waits: the upkeep ends
 
-    def _abandon(self, channel: str) -> None:
-        """Drop a foreign channel that nobody needs; the client's own stays for the next."""
-        needed = any(topic.channel == channel for topic in self._places)
+    def _unsubscribe(self, channel: str) -> None:
+        """Drop a channel of Java's that no task needs; the client's own stays for the next."""
+        needed = any(topic.channel == channel for topic in self._listeners)
         if needed or not channel.startswith("redisson"):
             return
-        if self._subscribed.pop(channel, None) is not None and self._ear.mux is not None:
-            self._ear.mux.unsubscribe(channel)
+        if self._subscribed.pop(channel, None) is not None and self._wakes.mux is not None:
+            self._wakes.mux.unsubscribe(channel)
 
-    def heard(self, channel: str, message: str) -> None:
-        """A message came: wake whoever it is for."""
+    def _deliver(self, channel: str, message: str) -> None:
+        """A message came: wake the tasks that it is for."""
         for topic in (Topic(channel, message), Topic(channel, None)):
-            for wakes in self._places.get(topic, ()):
+            for wakes in self._listeners.get(topic, ()):
                 wakes.wake()
 
-    def lost(self, line: Line) -> None:
-        """A connection went: what was heard on it must be heard elsewhere."""
-        if line is self._ear:
+    def _lost(self, connection: LazyConnection) -> None:
+        """A connection went: what was heard on it must be heard on another."""
+        if connection is self._wakes:
             self._subscribed.clear()
-            self._bell.wake()
+            self._upkeep_due.wake()
             self._wake_all()
 
     def _wake_all(self) -> None:
-        for places in self._places.values():
-            for wakes in places:
+        for listeners in self._listeners.values():
+            for wakes in listeners:
                 wakes.wake()
 
-    async def _tend(self) -> None:
-        """While somebody waits, see to it that the ear hears; end when nobody does."""
+    async def _keep_subscribed(self) -> None:
+        """While a task waits, see to it that its channels are subscribed; then end."""
         try:
             failures = 0
-            while self._places:
-                missing = {topic.channel for topic in self._places} - self._subscribed.keys()
+            while self._listeners:
+                missing = {topic.channel for topic in self._listeners} - self._subscribed.keys()
                 if missing:
-                    failures = 0 if await self._mend(missing) else failures + 1
+                    failures = 0 if await self._resubscribe(missing) else failures + 1
                     await asyncio.sleep(0.0 if failures == 0 else min(0.05 * 2**failures, 1.0))
                 else:
-                    await self._bell.wait(now() + PULSE)
-                    await self._feel_pulse()
+                    await self._upkeep_due.wait(now() + QUIET)
+                    await self._check_alive()
         finally:
-            self._tending = None
+            self._upkeep = None
 
-    async def _mend(self, channels: set[str]) -> bool:
+    async def _resubscribe(self, channels: set[str]) -> bool:
         try:
             for channel in channels:
-                await self._subscribe(channel)
+                await self._subscribe(channel, now() + SUBSCRIBING)
         except StoreError as failure:
-            log.warning("cannot listen for wakes: %s", failure)
-        mended = channels <= self._subscribed.keys()
-        if mended:
-            self._wake_all()  # messages may have been missed: whoever waits asks again
-        return mended
+            log.warning("this client cannot listen for wakes, so its waiters poll: %s", failure)
+        subscribed = channels <= self._subscribed.keys()
+        if subscribed:
+            self._wake_all()  # messages may have been missed: every waiter asks again
+        return subscribed
 
-    async def _feel_pulse(self) -> None:
-        mux = self._ear.mux
-        if mux is None or now() - mux.heard_at < PULSE:
+    async def _check_alive(self) -> None:
+        mux = self._wakes.mux
+        if mux is None or now() - mux.heard_at < QUIET:
             return
         try:
             await asyncio.shield(mux.ping())
         except StoreError:
-            mux.abort("no sign of life")
+            mux.abort("the server did not answer a ping")
 
     async def park(self, wakes: Wakes | None, until: float) -> bool:
         if isinstance(wakes, TaskWakes):
@@ -282,28 +193,32 @@ class RedisAsyncLink(Quiet):
     def local(self) -> Wakes:
         return TaskWakes()
 
-    # --- life --------------------------------------------------------------------------------
+    # --- fork and close ------------------------------------------------------------------------
 
     def after_fork(self) -> None:
         # The sockets are the parent's as well; they are left to it, untouched.
-        inherited.append((self._line, self._ear))
-        self._loop = None
-        self._begin()
+        inherited.append((self._calls, self._wakes))
+        self._closed = self._forked = True
 
     def hang_up(self) -> None:
-        """Close connections on which nobody waits for anything; a later call opens others."""
-        for line in (self._line, self._ear):
-            if line.mux is not None and line.mux.idle:
-                line.mux.abort("the event loop is closing")
+        """Close connections on which no call waits for a reply; a later call opens others."""
+        for connection in (self._calls, self._wakes):
+            if connection.mux is not None and connection.mux.idle:
+                connection.mux.abort("the event loop is closing")
 
     async def close(self) -> None:
         self._closed = True
         self._wake_all()
-        if self._tending is not None:
-            self._tending.cancel()
-            await asyncio.wait((self._tending,))
-        await self._line.close()
-        await self._ear.close()
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+            await asyncio.wait((self._upkeep,))
+        await self._calls.close()
+        await self._wakes.close()
+
+
+async def settled(future: asyncio.Future[Any], until: float) -> None:
+    """Wait for something that goes on if the waiting task is cancelled, but not longer."""
+    await asyncio.wait((future,), timeout=max(0.0, until - now()))
 
 
 def all_of(calls: Sequence[Sent]) -> Sent:

@@ -1,4 +1,4 @@
-"""Latches: Redisson's RCountDownLatch.  Nobody holds anything; everybody waits for zero."""
+"""Latches: Redisson's RCountDownLatch.  No client holds anything; all of them wait for zero."""
 
 from __future__ import annotations
 
@@ -7,27 +7,21 @@ from typing import Any
 
 from ...errors import StoreError
 from ...ledger import BUSY, GRANTED, refusal
-from ...model import MARKS, Busy, LockInfo, validity
+from ...model import KIND_CODES, Busy, LockInfo, validity
 from ...steps import Steps, call, nothing
-from .locks import TOMBSTONE_MS, texts
-from .names import TOKENS, Topic, tomb_key
-from .permits import places
-from .scripts import script
+from .keys import TOKENS, Topic, count_keys, latch_channel, tomb_key
+from .scripts import TOMBSTONE_MS, script, texts
 
 
-def latch_channel(name: str) -> str:
-    """Where everybody listens who waits for a latch: always with braces, also around others."""
-    return f"redisson_countdownlatch__channel__{{{name}}}"
+class RedisLatches:
+    """See `spi.LatchStore`.  Every operation is one round trip, or none.
 
-
-class Latches:
-    """See `stores.LatchStore`.  Every operation is one round trip, or none.
-
-    The store remembers nobody who waits, so there is nothing to withdraw or to give back.
+    The store remembers no waiter, so there is nothing to withdraw or to give back.
     """
 
-    kind, mark = "latch", MARKS["latch"]
-    reentrant, shared, mortal, trips = False, True, True, 1
+    kind, kind_code = "latch", KIND_CODES["latch"]
+    reentrant, shared, leases_expire = False, True, True
+    own_places = takes_turns = False
 
     def __init__(self, label: str) -> None:
         self.label = label
@@ -35,17 +29,17 @@ class Latches:
         self._pass, self._look = script("latch_pass"), script("latch_look")
         self._open = script("latch_open")
 
-    def waiting(self, timeout: float) -> Latches:
+    def for_wait(self, timeout: float) -> RedisLatches:
         return self
 
-    def trusted(self, lease: float) -> float:
+    def effective_lease(self, lease: float) -> float:
         return lease
 
-    def good_until(self, asked: float, lease: float) -> float:
+    def valid_until(self, asked: float, lease: float) -> float:
         return validity(asked, lease)
 
     def _keys(self, name: str) -> tuple[str, ...]:
-        shares, leases, marker, _ = places(name)
+        shares, leases, marker, _ = count_keys(name)
         return name, marker, shares, leases
 
     def set_count(self, name: str, count: int, until: float) -> Steps[bool]:
@@ -107,7 +101,7 @@ class Latches:
         yield from nothing()
         return True
 
-    def why(self, name: str, owner: str, until: float) -> Steps[str]:
+    def withdrawal_reason(self, name: str, owner: str, until: float) -> Steps[str]:
         yield from nothing()
         return ""
 

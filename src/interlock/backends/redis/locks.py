@@ -1,68 +1,71 @@
-"""Locks of one owner: Redisson's reentrant lock, its fenced lock, and the plain mutex."""
+"""Locks of one owner: Redisson's RLock, its RFencedLock, and the plain mutex."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...errors import StoreError
-from ...ledger import BUSY, GRANTED, OTHER_KIND, RELEASED, refusal
-from ...model import MARKS, TOMBSTONE, Busy, Holder, LockInfo, validity
+from ...ledger import BUSY, GRANTED, OTHER_KIND, refusal
+from ...model import KIND_CODES, Busy, Holder, LockInfo, use_of_owner, validity
 from ...steps import Call, Steps, call, together
-from . import names
-from .names import TOKENS, Companions, companions
-from .people import described
-from .scripts import script
+from .directory import described
+from .keys import (
+    TOKENS,
+    Keys,
+    Topic,
+    counter_key,
+    is_ours,
+    keys_of,
+    queue_key,
+    tomb_key,
+    wake_topic,
+)
+from .scripts import TOMBSTONE_MS, in_seconds, ms, released, script, text, texts
 
 #: Holds in one renewal script: long enough to be cheap, short enough to let others in.
 BATCH = 250
-
-
-def ms(seconds: float) -> int:
-    return math.ceil(seconds * 1000)
-
-
-TOMBSTONE_MS = ms(TOMBSTONE)
 
 #: How many of ours may come for each time that one of ours was refused because of Java, which
 #: takes several turns in the time of one refusal.
 TURNS = 4
 
-#: Names for which we remember how often Java was met, at most.
+#: Names for which a client remembers how often Java was met, at most.
 REMEMBERED = 10_000
 
 
-class RedisLocks:
-    """Locks of one layout: see `stores.LockStore`.  Every operation is one round trip,
+class RedisLockStore:
+    """Locks of one layout: see `spi.LockStore`.  Every operation is one round trip,
     but for `look`, which takes a second one to say who the holder is."""
 
     kind: str
     #: What the names of its scripts start with.
     layout: str
-    reentrant, shared, mortal, trips = True, False, True, 1
+    reentrant, shared, leases_expire = True, False, True
+    own_places = takes_turns = False
 
     def __init__(self, label: str) -> None:
-        self.label, self.mark = label, MARKS[self.kind]
+        self.label, self.kind_code = label, KIND_CODES[self.kind]
         layout = self.layout
         self._attempt, self._release = script(f"{layout}_attempt"), script(f"{layout}_release")
-        self._withdraw, self._renew = script(f"{layout}_withdraw"), script(f"{layout}_renew")
-        self._look = script(f"{layout}_look")
+        self._renew, self._look = script(f"{layout}_renew"), script(f"{layout}_look")
 
-    def waiting(self, timeout: float) -> RedisLocks:
+    def for_wait(self, timeout: float) -> RedisLockStore:
         return self
 
-    def trusted(self, lease: float) -> float:
+    def effective_lease(self, lease: float) -> float:
         return lease
 
-    def good_until(self, asked: float, lease: float) -> float:
+    def valid_until(self, asked: float, lease: float) -> float:
         return validity(asked, lease)
 
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        places = companions(name)
-        keys = (name, places.queue, places.tombs + owner, TOKENS, *self._manners(places)[:1])
+        beside = keys_of(name)
+        keys = (name, beside.queue, beside.tombs + owner, TOKENS, *self._turn_keys(beside)[:1])
         args = (owner, math.ceil(lease * 1000), int(waits))
         return call(self._attempt, keys, args, until, self._attempted)
 
@@ -71,42 +74,42 @@ class RedisLocks:
             return int(answer[1])
         if answer[0] != BUSY:
             raise refusal(name, self.kind, texts(answer), self.label)
-        return self._busy(name, text(answer[1]), left(answer[2]))
+        return self._busy(name, text(answer[1]), in_seconds(answer[2]))
 
     def _busy(self, name: str, holder: str, left: float | None) -> Busy:
         if not holder:
-            return Busy(None, left)  # it is free, and kept for somebody else for a moment
-        foreign = not names.is_ours(holder)
-        if not foreign and (kind := names.use_of(holder)) != self.kind:
+            return Busy(None, left)  # it is free, and kept for Java for a moment
+        foreign = not is_ours(holder)
+        if not foreign and (kind := use_of_owner(holder)) != self.kind:
             raise in_use(name, kind, self.kind, self.label)
         return Busy(holder, left, self._silent(holder), foreign)
 
     def _silent(self, holder: str) -> bool:
+        """Whether a holder wakes no waiter when it releases."""
         raise NotImplementedError
 
-    def _farewells(self, name: str) -> tuple[Any, ...]:
+    def _release_args(self, name: str) -> tuple[Any, ...]:
         """Arguments that only this layout's release takes."""
         raise NotImplementedError
 
-    def _manners(self, places: Companions) -> tuple[str, ...]:
-        """Keys by which those who share this layout with others take turns."""
+    def _turn_keys(self, beside: Keys) -> tuple[str, ...]:
+        """Keys by which our clients take turns with the others that share this layout."""
         return ()
 
     def release(self, name: str, owner: str, until: float) -> Steps[bool]:
-        places = companions(name)
-        keys = (name, places.queue, *self._manners(places))
-        args = (owner, *self._farewells(name))
-        return call(self._release, keys, args, until, _released)
+        beside = keys_of(name)
+        keys = (name, beside.queue, *self._turn_keys(beside))
+        args = (owner, *self._release_args(name))
+        return call(self._release, keys, args, until, released)
 
     def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
-        places = companions(name)
-        keys = (name, places.queue, places.tombs + owner, *self._manners(places))
-        args = (owner, *self._farewells(name), TOMBSTONE_MS, reason)
-        return call(self._withdraw, keys, args, until, _released)
+        beside = keys_of(name)
+        keys = (name, beside.queue, *self._turn_keys(beside), beside.tombs + owner)
+        args = (owner, *self._release_args(name), TOMBSTONE_MS, reason)
+        return call(self._release, keys, args, until, released)
 
-    def why(self, name: str, owner: str, until: float) -> Steps[str]:
-        keys = (names.tomb_key(name, owner),)
-        return call(script("tomb_read"), keys, (), until, _reason)
+    def withdrawal_reason(self, name: str, owner: str, until: float) -> Steps[str]:
+        return call(script("tomb_read"), (tomb_key(name, owner),), (), until, _reason)
 
     def renew(
         self, holds: Sequence[tuple[str, str]], lease: float, until: float
@@ -127,86 +130,109 @@ class RedisLocks:
         return Call(self._renew, locks, (ms(lease), *(owner for _, owner in batch)), until)
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        answer: Any = yield from call(self._look, self._seen(name), (), until)
+        keys, args = self._look_at(name)
+        answer: Any = yield from call(self._look, keys, args, until)
         if answer[0] == 0:
             return None
         if answer[0] != 1:
             raise refusal(name, self.kind, texts(answer), self.label)
-        holder = self._top(answer)
+        holder = self._read_holder(answer)
         self._busy(name, holder.owner, None)  # refuses what is of another kind
         holders = yield from described([holder], until)
         return LockInfo(name, self.kind, holders, holder.expires_in, int(answer[3]))
 
-    def _seen(self, name: str) -> tuple[str, ...]:
-        """The keys that are looked at: the lock, and who waits."""
-        return (name, names.queue_key(name))
+    def _look_at(self, name: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        """The keys that are looked at, and what else the script is told."""
+        return (name, queue_key(name)), ()
 
-    def _top(self, answer: Sequence[Any]) -> Holder:
-        return Holder(text(answer[1]), expires_in=left(answer[2]))
+    def _read_holder(self, answer: Sequence[Any]) -> Holder:
+        return Holder(text(answer[1]), expires_in=in_seconds(answer[2]))
 
 
-class Neighbours:
-    """How often Java was met while waiting: as often may ours come before it is asked in.
+class ForeignTurns:
+    """How often our waiters were refused because of Java, for each name: as many of ours may
+    come, one after another, before it is Java's turn again.
 
-    Only a measure of fairness, so nobody minds if two threads count at the same time.
+    Only a measure of fairness, so it does no harm if two threads count at the same time.
     """
 
     def __init__(self) -> None:
-        self._meeting: dict[str, int] = {}
-        self._met: dict[str, int] = {}
+        self._refused: dict[str, int] = {}
+        self._before: dict[str, int] = {}
 
-    def met(self, name: str) -> None:
-        """Somebody of ours was refused because of Java."""
-        if len(self._meeting) >= REMEMBERED:
-            self._meeting.clear()  # most of them gave up
-        self._meeting[name] = self._meeting.get(name, 0) + 1
+    def refused(self, name: str) -> None:
+        """A waiter of ours was refused because of Java."""
+        if len(self._refused) >= REMEMBERED:
+            self._refused.clear()  # most of them gave up
+        self._refused[name] = self._refused.get(name, 0) + 1
 
-    def passed(self, name: str) -> None:
-        """Somebody of ours has it."""
-        if self._meeting and name in self._meeting:
-            if len(self._met) >= REMEMBERED:
-                self._met.clear()
-            self._met[name] = self._meeting.pop(name, 1)
+    def granted(self, name: str) -> None:
+        """One of ours has it."""
+        if self._refused and name in self._refused:
+            if len(self._before) >= REMEMBERED:
+                self._before.clear()
+            self._before[name] = self._refused.pop(name, 1)
 
-    def patience(self, name: str) -> int:
+    def ours(self, name: str) -> int:
         """How many of ours may come before it is Java's turn again."""
-        return TURNS * self._met.get(name, 0) or 1
+        return TURNS * self._before.get(name, 0) or 1
 
 
-class HashLocks(RedisLocks):
+class RedisLocks(RedisLockStore):
     """Redisson's lock: a hash of the owner, and a channel for its waiters."""
 
     kind = layout = "lock"
 
     def __init__(self, label: str) -> None:
         super().__init__(label)
-        self._neighbours = Neighbours()
+        self._turns = ForeignTurns()
 
     def _attempted(self, name: str, answer: Any) -> int | Busy:
-        said = super()._attempted(name, answer)
-        if not isinstance(said, Busy):
-            self._neighbours.passed(name)
-        elif said.foreign:
-            self._neighbours.met(name)
-        return said
+        outcome = super()._attempted(name, answer)
+        if not isinstance(outcome, Busy):
+            self._turns.granted(name)
+        elif outcome.foreign:
+            self._turns.refused(name)
+        return outcome
 
     def _silent(self, holder: str) -> bool:
         return False
 
-    def _farewells(self, name: str) -> tuple[Any, ...]:
-        return (companions(name).channel, self._neighbours.patience(name))
+    def _release_args(self, name: str) -> tuple[Any, ...]:
+        return (keys_of(name).channel, self._turns.ours(name))
 
-    def _manners(self, places: Companions) -> tuple[str, ...]:
-        return (places.courtesy, places.turns)
+    def _turn_keys(self, beside: Keys) -> tuple[str, ...]:
+        return (beside.courtesy, beside.turns)
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
-        mine = names.wake_topic(owner)
-        if not busy.foreign:
-            return (mine,)
-        return (mine, names.Topic(names.redisson_channel(name), None))
+        mine = wake_topic(owner)
+        return (mine, Topic(keys_of(name).channel, None)) if busy.foreign else (mine,)
 
 
-class StringLocks(RedisLocks):
+class RedisFencedLocks(RedisLocks):
+    """Redisson's lock with a counter of its own for each name, which Java and Python count
+    together: every grant takes a greater number, on either side.  It begins at the server's
+    clock, so that numbers do not come twice when it was lost."""
+
+    kind, layout = "fenced_lock", "lock"
+
+    def attempt(
+        self, name: str, owner: str, lease: float, waits: bool, until: float
+    ) -> Steps[int | Busy]:
+        beside = keys_of(name)
+        keys = (name, beside.queue, beside.tombs + owner, counter_key(name), beside.courtesy)
+        args = (owner, math.ceil(lease * 1000), int(waits), 1)
+        return call(self._attempt, keys, args, until, self._attempted)
+
+    def _look_at(self, name: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        return (name, queue_key(name), counter_key(name)), ()
+
+    def _read_holder(self, answer: Sequence[Any]) -> Holder:
+        """The last number that was given out is the holder's."""
+        return replace(super()._read_holder(answer), token=int(answer[4]) if answer[4] else None)
+
+
+class RedisMutexes(RedisLockStore):
     """The plain mutex of redis-py, redsync and node-redlock: SET NX PX."""
 
     kind = layout = "mutex"
@@ -214,34 +240,18 @@ class StringLocks(RedisLocks):
 
     def _busy(self, name: str, holder: str, left: float | None) -> Busy:
         if left is None and holder.lstrip("-").isdigit():
-            # A mutex ends by itself and is not a number: this is somebody's count.
+            # A mutex ends by itself and is not a number: this is a count.
             raise in_use(name, "semaphore or latch", self.kind, self.label)
         return super()._busy(name, holder, left)
 
     def _silent(self, holder: str) -> bool:
-        return not names.is_ours(holder)
+        return not is_ours(holder)
 
-    def _farewells(self, name: str) -> tuple[Any, ...]:
+    def _release_args(self, name: str) -> tuple[Any, ...]:
         return ()
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
-        return (names.wake_topic(owner),)
-
-
-def _released(name: str, answer: Any) -> bool:
-    return bool(answer[0] == RELEASED)
-
-
-def text(part: Any) -> str:
-    return part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part)
-
-
-def texts(answer: Sequence[Any]) -> list[Any]:
-    return [answer[0], *(text(part) for part in answer[1:])]
-
-
-def left(left_ms: int) -> float | None:
-    return left_ms / 1000 if left_ms >= 0 else None
+        return (wake_topic(owner),)
 
 
 def _reason(name: str, answer: Any) -> str:

@@ -1,4 +1,4 @@
-"""Locks in one SQLite file: the embedded default, for the processes of one machine."""
+"""Locks in one SQLite file, for the processes of one machine that share it: the default."""
 
-from .address import path_of as path_of
-from .store import SqliteBackend as SqliteBackend
+from .backend import SqliteBackend as SqliteBackend
+from .url import path_of as path_of

@@ -1,60 +1,66 @@
-"""The asyncio link: calls go to a thread of their own, and their replies come back."""
+"""The asyncio link: a thread makes the calls, and their replies come back to the loop."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
+from copy import copy
 from typing import Any
 
 from ...drive import now
-from ...errors import StoreError, UsageError, closed
+from ...errors import StoreError, StoreUnavailable, closed, forked
+from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
-from ...stores import Quiet
 from ...tasks import Sent, TaskWakes, pause_task
-from .failures import label_of
-from .insist import FAREWELL, LIMIT
-from .records import vacate
-from .runner import Errand, Runner
-from .watch import Topic
-from .world import worlds
+from .errors import label_of
+from .transport.records import withdraw_waiters
+from .transport.retry import CLOSE_SECONDS, LIMIT
+from .transport.runner import PendingCall, Runner
+from .transport.shared_file import open_files
+from .transport.watch import Topic
 
 
 class SqliteAsyncLink(Quiet):
-    """See `stores.AsyncLink`."""
+    """See `spi.AsyncLink`."""
 
     ordered = True
 
     def __init__(self, path: str) -> None:
-        self._path, self._closed = path, False
-        self._world = worlds().enter(path)
+        self._path, self._file = path, open_files().enter(path)
+        self._closed = self._forked = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._runner: Runner | None = None
         self._topics: set[Topic] = set()
 
     def _bind(self) -> Runner:
-        """The thread for the running loop; a loop that has ended may be followed by another."""
+        """The runner of the running loop; a loop that comes after another gets its own."""
         loop = asyncio.get_running_loop()
         if loop is not self._loop or self._runner is None:
-            if self._loop is not None and not self._loop.is_closed():
-                raise UsageError("this client belongs to another event loop: make one for each")
-            self._loop, self._runner = loop, Runner(self._world, loop)
+            self._loop, self._runner = loop, Runner(self._file, loop)
         return self._runner
 
     def call(self, request: Call) -> Awaitable[Reply]:
         if self._closed:
-            raise closed(label_of(self._path))
+            raise (forked if self._forked else closed)(label_of(self._path))
         return self._send(request)
 
     def _send(self, request: Call) -> Sent:
         runner, at = self._bind(), now()
         sent = Sent(loop=self._loop)
-        runner.send(Errand(sent, request, at, min(request.until, at + LIMIT)))
+        runner.send(PendingCall(sent, request, at, min(request.until, at + LIMIT)))
         return sent
 
     async def together(self, requests: tuple[Call, ...]) -> list[Reply]:
-        # One transaction for each, so that others get their turn in between.
-        return [await self._outcome(request) for request in requests]
+        # One transaction for each, so that other processes get their turn in between.
+        replies: list[Reply] = []
+        for request in requests:
+            last = replies[-1] if replies else None
+            if isinstance(last, StoreUnavailable) and now() >= request.until:
+                replies.append(copy(last))  # it would fail as well, only later
+            else:
+                replies.append(await self._outcome(request))
+        return replies
 
     async def _outcome(self, request: Call) -> Reply:
         try:
@@ -62,17 +68,17 @@ class SqliteAsyncLink(Quiet):
         except StoreError as failure:
             return failure
 
-    async def listen(self, topics: tuple[Any, ...]) -> Wakes:
+    async def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
         self._bind()
         (topic,) = topics
         wakes = TaskWakes(lambda: self._leave(topic))
         self._topics.add(topic)
-        self._world.watch.enter_task(topic, lambda: _wake(wakes))
+        self._file.watch.enter_task(topic, lambda: _wake(wakes))
         return wakes
 
     def _leave(self, topic: Topic) -> None:
         self._topics.discard(topic)
-        self._world.watch.leave(topic)
+        self._file.watch.leave(topic)
 
     async def park(self, wakes: Wakes | None, until: float) -> bool:
         if isinstance(wakes, TaskWakes):
@@ -83,35 +89,32 @@ class SqliteAsyncLink(Quiet):
         return TaskWakes()
 
     def after_fork(self) -> None:
-        self._loop = self._runner = None
-        self._topics.clear()
-        if not self._closed:
-            self._world = worlds().enter(self._path)
+        self._closed = self._forked = True
 
     def hang_up(self) -> None:
         if self._runner is not None:
             self._runner.rest()
 
     async def close(self) -> None:
-        """Close, and let nobody wait any longer, here or behind those who wait here."""
+        """Close: withdraw and wake the waiters of this link, so that those behind them move up."""
         if self._closed:
             return
         self._closed = True
         try:
-            await self._say_good_bye()
+            await self._withdraw_waiters()
         except StoreError:
-            pass  # they are forgotten when they have not asked for a while
+            pass  # the file forgets waiters that have not asked for a while
         finally:
-            worlds().leave(self._world)
+            open_files().leave(self._file)
 
-    async def _say_good_bye(self) -> None:
+    async def _withdraw_waiters(self) -> None:
         if self._runner is None or self._loop is not asyncio.get_running_loop():
-            self.hang_up()  # whoever waited has gone with the loop
+            self.hang_up()  # the waiters have gone with the loop
             return
         topics = tuple(self._topics)
         if topics:
-            await self._send(Call(vacate, (), topics, now() + FAREWELL))
-            self._world.watch.wake(topics)
+            await self._send(Call(withdraw_waiters, (), topics, now() + CLOSE_SECONDS))
+            self._file.watch.wake(topics)
         await self._runner.end()
 
 

@@ -1,7 +1,7 @@
 """ZooKeeper, in Curator's layout, so that Java shares its locks."""
 
-from .settings import OPTIONS as OPTIONS
-from .settings import Settings as Settings
-from .settings import with_options as with_options
-from .store import ZkBackend as ZkBackend
-from .urls import read_url as read_url
+from .backend import ZkBackend as ZkBackend
+from .url import OPTIONS as OPTIONS
+from .url import ZkSettings as ZkSettings
+from .url import read_url as read_url
+from .url import with_options as with_options

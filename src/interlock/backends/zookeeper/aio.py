@@ -1,4 +1,4 @@
-"""The way to ZooKeeper for tasks: no thread but kazoo's three."""
+"""The link to ZooKeeper for tasks: no thread but kazoo's three."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from contextlib import suppress
 from typing import Any
 
 from ...drive import now
-from ...errors import StoreError
+from ...errors import StoreError, forked
 from ...steps import Call, Reply, Wakes
 from ...tasks import Sent, TaskWakes, pause_task
-from .batches import Batch
-from .blocking import CONNECTION, GLANCE, answered_by
-from .doors import MOMENT, Parting
-from .settings import Settings
-from .transport import Transport
-from .wire import awaited
+from .link import CONNECTION, RECHECK, answered_by
+from .transport.answers import Batch
+from .transport.client_thread import MOMENT, ClientThread
+from .transport.requests import awaited
+from .transport.transport import Transport
+from .url import ZkSettings
 
-#: Seconds for the server's farewell: a server that is silent was waited for before, by the keeper.
-HASTE = 0.25
+#: Seconds for the server's farewell: for a silent server the keeper has waited before.
+FAREWELL = 0.25
 
 
-class _Afar:
-    """A place for a task, as kazoo's threads see it."""
+class _TaskWaiter:
+    """A task that waits, as kazoo's threads see it."""
 
     __slots__ = ("wake",)
 
@@ -32,13 +32,13 @@ class _Afar:
 
 
 class ZkAsyncLink:
-    """See `stores.AsyncLink`."""
+    """See `spi.AsyncLink`."""
 
-    #: A session's questions are executed in the order in which they were asked.
+    #: A session's requests are executed in the order in which they were made.
     ordered = True
 
-    def __init__(self, settings: Settings, transport: Transport) -> None:
-        self._settings, self._transport = settings, transport
+    def __init__(self, settings: ZkSettings, transport: Transport) -> None:
+        self._settings, self._transport, self._forked = settings, transport, False
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def call(self, request: Call) -> Reply:
@@ -48,20 +48,22 @@ class ZkAsyncLink:
         return reply
 
     def together(self, requests: tuple[Call, ...]) -> Awaitable[list[Reply]]:
+        if self._forked:
+            raise forked(self._transport.label)
         if self._transport.connected or not any(awaited(each.operation) for each in requests):
             return self._ask(requests)
         return self._connect_and_ask(requests)
 
     def _ask(self, requests: tuple[Call, ...]) -> Sent:
-        """Ask now; the answer can only be settled, and is bounded in time."""
+        """Send now; the answer can only be settled, and is bounded in time."""
         loop = self._loop = asyncio.get_running_loop()
         sent = Sent(loop=loop)
         batch = Batch(
             [request.operation for request in requests],
-            lambda: _from_afar(loop, _settle, sent, batch.replies),
+            lambda: _call_in_loop(loop, _settle, sent, batch.replies),
         )
         self._transport.ask(batch)
-        if batch.done:  # nobody awaits anything
+        if batch.done:  # no answer is awaited
             _settle(sent, batch.replies)
             return sent
         seconds = answered_by(max(request.until for request in requests))
@@ -79,19 +81,21 @@ class ZkAsyncLink:
 
     async def _connect(self, until: float) -> None:
         """Wait for a connection, but not for ever."""
-        longest = self._transport.patience(until)
-        with await self.listen((CONNECTION,)) as wakes:
-            self._transport.start()
-            while not self._transport.connected:
-                if now() >= longest or self._transport.hopeless(until):
-                    raise self._transport.unreachable()
-                await self.park(wakes, min(longest, now() + GLANCE))
+        transport, longest = self._transport, self._transport.patience(until)
+        if transport.closed:
+            raise transport.unreachable()
+        with await self.listen((CONNECTION,), until) as wakes:
+            transport.start()
+            while not transport.connected:
+                if now() >= longest or transport.hopeless(until):
+                    raise transport.unreachable()
+                await self.park(wakes, min(longest, now() + RECHECK))
 
-    async def listen(self, topics: tuple[Any, ...]) -> Wakes:
+    async def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
         (topic,) = topics
-        wakes = TaskWakes(lambda: self._transport.watches.leave(topic, place))
-        place = _Afar(wakes)
-        self._transport.watches.listen(topic, place)
+        wakes = TaskWakes(lambda: self._transport.watches.leave(topic, waiter))
+        waiter = _TaskWaiter(wakes)
+        self._transport.watches.listen(topic, waiter)
         return wakes
 
     async def park(self, wakes: Wakes | None, until: float) -> bool:
@@ -103,40 +107,38 @@ class ZkAsyncLink:
         return TaskWakes()
 
     def observe(self, observer: Callable[[bool], None]) -> None:
-        def tell(doubtful: bool) -> None:
+        def tell(suspended: bool) -> None:
             if self._loop is not None:
-                _from_afar(self._loop, observer, doubtful)
+                _call_in_loop(self._loop, observer, suspended)
 
         self._transport.observe(tell)
 
     def after_fork(self) -> None:
+        self._forked = True
         self._transport.after_fork()
 
     def hang_up(self) -> None:
-        """The loop is about to close, so there is nobody left to await the farewell."""
-        if (parting := self._transport.part()) is not None:
-            parting.wait(HASTE)
+        """End the session without a loop, which is about to close or has been, in any thread."""
+        if (thread := self._transport.end_session()) is not None:
+            thread.wait(FAREWELL)
 
     async def close(self) -> None:
         self._transport.closed = True
-        if (parting := self._transport.part()) is not None:
-            try:
-                if not await _heard(parting, HASTE):
-                    parting.break_off()
-                    await _heard(parting, MOMENT)
-            finally:
-                parting.clear_away()
+        thread = self._transport.end_session()
+        if thread is not None and not await _is_gone(thread, FAREWELL):
+            thread.interrupt()
+            await _is_gone(thread, MOMENT)
 
 
-async def _heard(parting: Parting, seconds: float) -> bool:
-    """Whether a farewell was heard in time; it is a thread that hears it."""
+async def _is_gone(thread: ClientThread, seconds: float) -> bool:
+    """Whether a thread of kazoo's has ended in time."""
     until = now() + seconds
-    while not parting.heard.is_set() and now() < until:  # noqa: ASYNC110 - of a thread
+    while not thread.gone.is_set() and now() < until:  # noqa: ASYNC110 - of a thread
         await asyncio.sleep(0.001)
-    return parting.heard.is_set()
+    return thread.gone.is_set()
 
 
-def _from_afar(loop: asyncio.AbstractEventLoop, act: Callable[..., None], *args: Any) -> None:
+def _call_in_loop(loop: asyncio.AbstractEventLoop, act: Callable[..., None], *args: Any) -> None:
     """Let a loop do something, if it still runs; called in kazoo's threads."""
     if not loop.is_closed():
         with suppress(RuntimeError):  # it has been closed meanwhile

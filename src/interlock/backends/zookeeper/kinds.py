@@ -1,72 +1,147 @@
-"""As what a name is in use.
+"""As what a name is in use, and which of its children are what their names say.
 
-A lock's directory has the nodes of a queue in it; a semaphore's has two directories, `locks` and
-`leases`, and says in `count` how many permits there are (in `leased`, if they have ids); a
-latch's has one node, `latch`.  The two directories of a mutex stay for a while after its last
-use, so whoever finds them has to look whether there is anything inside.
+The two directories of a mutex stay for a while after its last use, so a client that finds them
+has to look whether they are empty.
+
+Curator counts every child of a directory as a node of its queue, whatever its name, and so does
+Interlock, unless the child is a directory: there is a lock `a` and a lock `a/0`, and Java, which
+has no way to tell, waits for `0` as long as it exists.  To overlook a directory grants nothing too
+early: nodes of a queue are ephemeral, and an ephemeral node has no children.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from ...errors import StoreError
+from ...errors import StoreError, StoreMisconfigured
 from ...ledger import OTHER_KIND, refusal
-from ...model import MARKS
-from ...steps import Steps
-from . import names, queue
-from .folder import ask
-from .ground import Ground
-from .wire import Children, No
+from ...steps import Call, Steps, together
+from .layout import (
+    LEASES,
+    LOCKS,
+    NUMBER,
+    NUMBERS,
+    PROTECTED,
+    has_certain_part,
+    is_lookalike,
+    path_of,
+    use_of,
+    use_of_permits,
+    use_of_queue,
+)
+from .namespace import Namespace, NodeSpec, QueuePlace
+from .ordering import earlier
+from .queue_nodes import ask
+from .transport.requests import Children, Exists, Get, Refusal, Sync, ZkRequest
 
-LOCKS, LEASES, COUNT, LEASED, LATCH = "locks", "leases", "count", "leased", "latch"
-
-_CERTAIN = {COUNT: "semaphore", LEASED: "leased_semaphore", LATCH: "latch"}
-PERMITS = ("mutex", "semaphore", "leased_semaphore")
-_KINDS = {mark: kind for kind, mark in MARKS.items()}
-
-
-def use_of(children: Sequence[str]) -> str | None:
-    """The kind that the names of the children tell for sure; None when they do not.  Pure."""
-    for child, kind in _CERTAIN.items():
-        if child in children:
-            return kind
-    return queue.use_of(children)
-
-
-def use_of_permits(nodes: Sequence[str]) -> str | None:
-    """What those who hold or want permits take them for; Java's are anybody's guess.  Pure."""
-    kinds = [_KINDS.get(names.owner_of(node)[-1]) for node in nodes if names.is_ours(node)]
-    return kinds[0] if kinds else "semaphore" if nodes else None
+#: How often to look at a child that was perhaps made just now, and will be a directory soon.
+LOOKS = 8
 
 
-def in_use_as(
-    ground: Ground, name: str, children: Sequence[str], until: float
-) -> Steps[str | None]:
-    """The kind of a name; None when it is free.  One round trip where there are permits."""
-    inside = [each for each in (LEASES, LOCKS) if each in children]
-    if not inside or any(child in children for child in _CERTAIN):
-        return use_of(children)
-    path = ground.path_of(name)
-    answers = yield from ask(name, [Children(f"{path}/{each}") for each in inside], until)
-    listed = [answer.value for answer in answers if answer.value is not No.MISSING]
-    nodes = [node for part in listed for node in part if names.is_node(node)]
-    # Whoever asks may stand among the children already, beside those who have permits.
-    use = use_of_permits(nodes)
-    return use if use in PERMITS else use_of(children)
-
-
-def check(
-    ground: Ground, name: str, children: Sequence[str], kind: str, until: float
+def check_kind(
+    namespace: Namespace, name: str, children: Sequence[str], kind: str, until: float
 ) -> Steps[None]:
     """Raise where a name is in use as something else.  Mostly no round trip."""
-    use = yield from in_use_as(ground, name, children, until)
+    use = yield from in_use_as(namespace, name, children, until)
     if use is not None and use != kind:
-        raise in_use(name, use, kind, ground.label)
+        raise in_use(name, use, kind, namespace.label)
 
 
 def in_use(name: str, kind: str, wanted: str, store: str) -> StoreError:
-    """The name is something else; our node stands there for a moment all the same."""
+    """The name is something else; the client's node is there for a moment all the same."""
     error = refusal(name, wanted, (OTHER_KIND, kind), store)
     error.partial = True
     return error
+
+
+def in_use_as(
+    namespace: Namespace, name: str, children: Sequence[str], until: float
+) -> Steps[str | None]:
+    """The kind of a name; None when it is free.  One round trip where there are permits."""
+    if all(child[:3] == "_c_" for child in children):  # nothing but a queue, as of every lock
+        return use_of_queue(children)
+    path = path_of(name, namespace.root)
+    children = yield from genuine(name, path, children, until)
+    inside = [each for each in (LEASES, LOCKS) if each in children]
+    if not inside or has_certain_part(children):
+        return use_of(children)
+    answers = yield from ask(name, [Children(f"{path}/{each}") for each in inside], until)
+    listed = {
+        each: () if answer.value is Refusal.MISSING else answer.value
+        for each, answer in zip(inside, answers, strict=True)
+    }
+    # The client that asks may have a node among the children, beside the holders of permits.
+    use = use_of_permits(listed.get(LEASES, ()), listed.get(LOCKS, ()), LEASES in listed)
+    return use or use_of(children)
+
+
+def genuine(name: str, path: str, children: Sequence[str], until: float) -> Steps[list[str]]:
+    """The same children without those that are only named like a number of permits, or like a
+    node of a queue.  A round trip for each of the two, but mostly none."""
+    lookalikes = [child for child in children if is_lookalike(child)]
+    numbers = [each for each in NUMBERS if each in children]
+    false: list[str] = []
+    if lookalikes:
+        real = yield from without_directories(name, path, lookalikes, until)
+        false += [child for child in lookalikes if child not in real]
+    if numbers:
+        reads = [Call(Get(f"{path}/{each}"), (name,), (), until) for each in numbers]
+        replies = yield from together(reads)
+        pairs = zip(numbers, replies, strict=True)
+        false += [each for each, told in pairs if not _is_number(told)]
+    return [child for child in children if child not in false] if false else list(children)
+
+
+def _is_number(reply: Any) -> bool:
+    if isinstance(reply, StoreMisconfigured):
+        return True  # the client may not read it, so it may well be one
+    if isinstance(reply, StoreError):
+        raise reply
+    return reply.value is not Refusal.MISSING and len(reply.value[0]) == NUMBER
+
+
+# --- directories among the nodes ---------------------------------------------------------------
+
+
+def only_queued(
+    spec: NodeSpec, place: QueuePlace, cuts: Sequence[str], until: float
+) -> Steps[QueuePlace]:
+    """The same place without the directories before its node.  Mostly no round trip."""
+    before = earlier(place.children, place.node.name, cuts)
+    if all(map(PROTECTED.fullmatch, before)):
+        return place
+    queued = yield from without_directories(spec.name, spec.folder, before, until)
+    others = [each for each in place.children if each not in before]
+    return place._replace(children=[*queued, *others])
+
+
+def without_directories(
+    name: str, folder: str, children: Sequence[str], until: float
+) -> Steps[list[str]]:
+    """The children of a directory that are no directories.  No round trip where every child is a
+    node by its name; otherwise one, or a few if one of the others was made just now."""
+    unclear = [child for child in children if PROTECTED.fullmatch(child) is None]
+    directories: list[str] = []
+    for _ in range(LOOKS):
+        if not unclear:
+            break
+        looks: list[ZkRequest] = [
+            Sync(folder),
+            *(Exists(f"{folder}/{child}") for child in unclear),
+        ]
+        _, *stats = yield from ask(name, looks, until)
+        seen = {child: stat.value for child, stat in zip(unclear, stats, strict=True)}
+        directories += [child for child, stat in seen.items() if _is_directory(stat)]
+        unclear = [child for child, stat in seen.items() if _is_unclear(stat)]
+    return [child for child in children if child not in directories]
+
+
+def _is_directory(stat: Any) -> bool:
+    """Whether it has, or has had, children; or has gone, and does not queue any more."""
+    return stat is Refusal.MISSING or stat.cversion > 0
+
+
+def _is_unclear(stat: Any) -> bool:
+    """Whether it may become a directory: it is persistent and empty, and never had a child."""
+    return not _is_directory(stat) and stat.ephemeralOwner == 0 and stat.dataLength == 0

@@ -2,232 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
 from ...errors import StoreError
-from ...model import ASKED, MARKS, Busy, LockInfo, validity
-from ...steps import Call, Steps, together
-from . import names, queue, tombs
-from .folder import Spot, Standing, leave, look_again, stand, watch
-from .ground import Ground
-from .kinds import check
-from .nodes import Node
-from .sight import looked
-from .wire import Answer, Ask, Get, No, Sync
-
-#: What another client writes into a node to ask its holder for it: Curator's word.
-REVOKE = b"__REVOKE__"
-
-#: How often the one before us may have gone when we begin to watch it.
-SCANS = 8
-
-#: How many nodes a renewal begins to watch, at most: the others can wait for the next.
-LOOKS = 500
-
-SESSION = "its session with the servers has ended"
+from ...model import FOREVER, KIND_CODES, Busy, LockInfo
+from ...steps import Steps
+from .holders import look_at_queue
+from .kinds import check_kind, only_queued
+from .layout import lease_note, owner_of, path_of, prefix_of
+from .namespace import Namespace, Node, NodeSpec, QueuePlace
+from .ordering import ALONE, Order, node_ahead, ranked
+from .queue_nodes import leave, line_up
+from .revocations import check_revoked, reason_of_loss, still_held, write_reason
 
 
 class ZkLocks:
-    """Nodes in one directory, the first of which has the lock: see `stores.LockStore`.
+    """Nodes in one directory, the first of which has the lock: see `spi.LockStore`.
 
     A free lock costs one round trip and two requests, a release one of each; to wait takes one
     round trip more, and each wake one.
     """
 
-    kind, reentrant, shared, trips = "lock", True, False, 1
+    kind, reentrant, shared = "lock", True, False
+    own_places = takes_turns = False
     #: A node stays as long as its session, whatever the lease: the keeper must remove it.
-    mortal = False
+    leases_expire = False
     #: Whether a refused owner keeps its place.
     stays = False
-    #: How the names of its nodes go on after the UUID; and where they are cut to be sorted.
-    node = names.LOCK
-    cuts: Sequence[str] = queue.MUTEX
 
-    def __init__(self, ground: Ground, mark: str = "") -> None:
-        self.ground, self.label, self.mark = ground, ground.label, MARKS[mark or self.kind]
-        self._nodes = ground.nodes
+    def __init__(self, namespace: Namespace, order: Order = ALONE, code: str = "lock") -> None:
+        self.label, self.kind_code = namespace.label, KIND_CODES[code]
+        self.effective_lease, self.valid_until = namespace.effective_lease, namespace.valid_until
+        self._namespace, self._nodes, self._order = namespace, namespace.nodes, order
         self._patient = copy(self)
         self._patient.stays = True
 
-    def waiting(self, timeout: float) -> ZkLocks:
+    def for_wait(self, timeout: float) -> ZkLocks:
         return self._patient if timeout > 0 else self
 
-    def trusted(self, lease: float) -> float:
-        """The servers promise no more than the length of a session."""
-        return min(lease, self.ground.vital.session_timeout)
+    def _spec(self, name: str, owner: str, lease: float = FOREVER) -> NodeSpec:
+        namespace = self._namespace
+        data = lease_note(lease, namespace.session.session_timeout)
+        folder = path_of(name, namespace.root)
+        return NodeSpec(name, folder, owner, prefix_of(owner) + self._order.mark, data)
 
-    def good_until(self, asked: float, lease: float) -> float:
-        """A lease counts from its question; the session, of which it is a part, from when the
-        leader has heard of it for sure."""
-        vital = self.ground.vital
-        session = validity(vital.since(asked), vital.session_timeout)
-        return min(validity(asked, lease), session)
-
-    def _spot(self, name: str, owner: str) -> Spot:
-        return Spot(name, self.ground.path_of(name), owner, self.node)
+    def _held(self, name: str, owner: str) -> Node | None:
+        return self._nodes.get((owner, path_of(name, self._namespace.root)))
 
     # --- asking -------------------------------------------------------------------------
 
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
+        spec = self._spec(name, owner, lease)
         try:
-            return (yield from self._attempt(name, owner, waits, until))
+            place, before = yield from self._line_up(spec, until, (name, owner) if waits else None)
+            if before is not None:
+                return (yield from self._refused(spec, place, waits, until))
         except StoreError as failure:
-            # What failed was perhaps not executed, but what came before it was.
-            failure.partial |= self._known(name, owner)
+            # The request that failed was perhaps not executed, but those before it were.
+            failure.partial |= self._nodes.get(spec.key) is not None
             raise
+        place.node.lease, place.node.held = lease, place.asked
+        return place.node.token
 
-    def _known(self, name: str, owner: str) -> bool:
-        """Whether an owner has a node."""
-        return self._held(name, owner) is not None
+    def _line_up(
+        self, spec: NodeSpec, until: float, topic: Any
+    ) -> Steps[tuple[QueuePlace, str | None]]:
+        return line_up(
+            self._nodes,
+            spec,
+            until,
+            topic,
+            lambda place: self._ahead(spec, place, until),
+            lambda: check_revoked(self._namespace, spec.name, spec.owner, self.kind, until),
+        )
 
-    def _attempt(self, name: str, owner: str, waits: bool, until: float) -> Steps[int | Busy]:
-        spot, topic = self._spot(name, owner), (name, owner) if waits else None
-        standing, before = yield from self._line_up(spot, until, topic)
-        if before is None:
-            return standing.node.token
-        return (yield from self._refused(spot, standing, waits, until))
+    def _ahead(
+        self, spec: NodeSpec, place: QueuePlace, until: float
+    ) -> Steps[tuple[QueuePlace, str | None]]:
+        """The node ahead; raises where the name is in use as something else."""
+        if [f"{spec.folder}/{each}" for each in place.children] == [place.node.path]:
+            return place, None  # alone in the directory
+        place = yield from only_queued(spec, place, self._order.cuts, until)
+        yield from check_kind(self._namespace, spec.name, place.children, self.kind, until)
+        return place, node_ahead(self._order, spec, place, self.label)
 
-    def _line_up(self, spot: Spot, until: float, topic: Any) -> Steps[tuple[Standing, str | None]]:
-        """Where we stand, and who is before us; who waits hears what becomes of that one."""
-        before: str | None = None
-        standing = yield from self._stand(spot, until, topic)
-        for _ in range(SCANS):
-            yield from self._check(spot, standing, until)
-            before = self._before(spot, standing)
-            if before is None or (standing.watched and before == standing.node.before):
-                break
-            standing.node.before = before
-            if topic is None or (yield from watch(spot, before, until, topic)):
-                break
-            standing = yield from self._stand(spot, until, topic)
-        return standing, before
-
-    def _check(self, spot: Spot, standing: Standing, until: float) -> Steps[None]:
-        """Raise where the name is in use as something else."""
-        return check(self.ground, spot.name, standing.children, self.kind, until)
-
-    def _stand(self, spot: Spot, until: float, topic: Any) -> Steps[Standing]:
-        """Where we stand now; at the end of the queue if we stood nowhere, or not any more."""
-        node = self._nodes.get(spot.owner, spot.folder)
-        if node is not None:
-            standing = yield from look_again(spot, node, until, topic)
-            if standing is not None:
-                return standing
-            yield from tombs.check(self.ground, spot.name, spot.owner, self.kind, until)
-        return (yield from self._arrive(spot, until))
-
-    def _arrive(self, spot: Spot, until: float) -> Steps[Standing]:
-        """Stand at the end of the queue."""
-        return stand(self._nodes, spot, until)
-
-    def _before(self, spot: Spot, standing: Standing) -> str | None:
-        """Who is before us, unless that is nobody who will ever leave."""
-        before = self._nearest(standing.children, standing.node.name)
-        if before is not None and queue.stray(before, self.cuts):
-            raise queue.astray(spot.name, spot.folder, before, self.label)
-        return before
-
-    def _nearest(self, children: Sequence[str], mine: str) -> str | None:
-        """The last one of those for whom we have to wait."""
-        return queue.before_alone(children, mine)
-
-    def _refused(self, spot: Spot, standing: Standing, waits: bool, until: float) -> Steps[Busy]:
-        holder = names.owner_of(queue.ranked(standing.children, self.cuts)[0])
+    def _refused(
+        self, spec: NodeSpec, place: QueuePlace, waits: bool, until: float
+    ) -> Steps[Busy]:
+        holder = owner_of(ranked(place.children, self._order.cuts)[0])
         placed = waits or self.stays
         if not placed:
-            yield from leave(self._nodes, spot, until)
+            yield from leave(self._nodes, spec, until)
         return Busy(holder, None, placed=placed)
 
     # --- giving back --------------------------------------------------------------------
 
     def release(self, name: str, owner: str, until: float) -> Steps[bool]:
-        return leave(self._nodes, self._spot(name, owner), until)
+        return leave(self._nodes, self._spec(name, owner), until)
 
     def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
         if reason:
-            yield from tombs.bury(self.ground, name, owner, reason, until)
-        return (yield from leave(self._nodes, self._spot(name, owner), until))
+            yield from write_reason(self._namespace, name, owner, reason, until)
+        return (yield from leave(self._nodes, self._spec(name, owner), until))
 
-    def why(self, name: str, owner: str, until: float) -> Steps[str]:
-        reason, session = yield from tombs.read(self.ground, name, owner, until)
-        node = self._held(name, owner)
-        return reason or (SESSION if node is not None and node.session != session else "")
+    def withdrawal_reason(self, name: str, owner: str, until: float) -> Steps[str]:
+        return reason_of_loss(self._namespace, name, owner, self._held(name, owner), until)
 
     # --- keeping ------------------------------------------------------------------------
 
     def renew(
         self, holds: Sequence[tuple[str, str]], lease: float, until: float
     ) -> Steps[Sequence[bool | str | StoreError]]:
-        """One question to the leader for all of them, whose answer proves the session; and one
-        for each that is not watched yet, so that what becomes of its node is heard."""
-        return kept([self._held(name, owner) for name, owner in holds], until)
-
-    def _held(self, name: str, owner: str) -> Node | None:
-        spot = self._spot(name, owner)
-        return self._nodes.get(owner, spot.folder)
+        return still_held([self._held(name, owner) for name, owner in holds], until)
 
     # --- looking ------------------------------------------------------------------------
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        return looked(self.ground, self.kind, name, until)
+        return look_at_queue(self._namespace, self.kind, name, until, self._order.front)
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
         return ((name, owner),)
 
 
-def kept(nodes: Sequence[Node | None], until: float) -> Steps[Sequence[bool | str | StoreError]]:
-    """What became of some nodes.  One round trip, or two when we hear of one meanwhile."""
-    watched = [node for node in nodes if node is not None and node.watched]
-    answers = yield from _looked_at(nodes, until)
-    stirred = [node for node in watched if not node.watched]
-    if not stirred or isinstance(answers[0], StoreError):
-        return answers
-    again = dict(zip(stirred, (yield from _looked_at(stirred, until)), strict=True))
-    return [
-        again.get(node, old) if node else old for node, old in zip(nodes, answers, strict=True)
-    ]
+class ZkFairLocks(ZkLocks):
+    """The same nodes under the same names, and each waiter has one of its own."""
 
-
-def _looked_at(
-    nodes: Sequence[Node | None], until: float
-) -> Steps[Sequence[bool | str | StoreError]]:
-    new = [node for node in nodes if node is not None and not node.watched][:LOOKS]
-    asks: list[Ask] = [Sync("/"), *(Get(node.path, node) for node in new)]
-    seen: dict[Node, Any] = {}
-    for node in new:
-        node.watched = True  # what is heard before the answer has been read counts as well
-    try:
-        synced, *looks = yield from together([Call(each, (), (), until) for each in asks])
-        seen = {} if isinstance(synced, StoreError) else dict(zip(new, looks, strict=True))
-    finally:
-        for node in new:
-            if not isinstance(seen.get(node), Answer):
-                node.watched = False
-    return judged(nodes, synced, seen)
-
-
-def judged(
-    nodes: Sequence[Node | None], synced: Any, seen: Mapping[Node, Any]
-) -> list[bool | str | StoreError]:
-    """What became of each hold, when the leader was asked and some nodes were looked at."""
-    if isinstance(synced, StoreError):
-        return [synced] * len(nodes)
-    return [
-        False if node is None else _kept(node, synced.session, seen.get(node)) for node in nodes
-    ]
-
-
-def _kept(node: Node, session: int, look: Any) -> bool | str | StoreError:
-    if node.session != session:
-        return False
-    if look is None:
-        return True
-    if isinstance(look, StoreError):
-        return look
-    if look.value is No.MISSING:
-        return False
-    return ASKED if look.value[0] == REVOKE else True
+    own_places = True

@@ -1,93 +1,305 @@
-"""Semaphores and mutexes: Curator's InterProcessSemaphoreV2 and InterProcessSemaphoreMutex.
+"""Permits: the leases that are permits, and how many there may be.
 
-How many permits a semaphore has is written beside its leases (see `permits_count`); a mutex has
-one, which is nowhere written.
+Theory of operation.  An owner that wants permits first enqueues in the line, the directory
+`locks`; the first in line makes its leases in `leases`, and holds them once there are no more
+leases than permits.  Until then it stays the first: two owners that both waited with a lease too
+many would wait for each other.  As soon as it holds them it leaves the line, without awaiting the
+answer.  A lease counts from the list that was made behind it, so that no owner is granted too
+much, whatever becomes of the line.
+
+How many permits there are is Curator's SharedCount, four bytes beside the two directories.  The
+first client that names a number writes it, and from then on the name is a semaphore for good.  In
+its place may be the directory of a lock of that name; then the number is written into that.
+Before it is written the name may be in use as a mutex, which leaves nothing but nodes.  So the
+client lists the nodes before it writes the number, and once more behind it, because others may
+come in between.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...model import LockInfo
+from ...errors import StoreError, StoreMisconfigured
+from ...ledger import UNSET, refusal
+from ...model import RELEASE_REQUESTED, kind_of_owner
 from ...steps import Steps
-from . import names
-from .folder import Spot, Standing
-from .ground import Ground
-from .kinds import in_use, use_of
-from .permits_base import ZkPermits, no
-from .permits_count import Count, begin, put
-from .wire import Answer, Ask, Children, Get
+from .kinds import genuine, in_use, without_directories
+from .layout import (
+    COUNT,
+    LEASED,
+    LEASES,
+    LOCKS,
+    NUMBER,
+    PROTECTED,
+    is_node,
+    is_ours,
+    owner_of,
+    use_of,
+    use_of_permits,
+)
+from .namespace import Node, NodeSpec, OwnNodes
+from .queue_nodes import VANISHED, ask, find, parents, vanishing
+from .revocations import still_held
+from .transport.requests import (
+    PERSISTENT,
+    Answer,
+    Children,
+    Create,
+    Delete,
+    Get,
+    Put,
+    Refusal,
+    Sync,
+    ZkRequest,
+)
+
+#: Where each kind has its number of permits; a mutex has one permit, which is nowhere written.
+COUNT_NODES = {"semaphore": COUNT, "leased_semaphore": LEASED}
+
+#: The child that keeps a directory with a number in it; no lock has a name like this.
+KEPT = "kept%"
 
 
-class ZkMutexes(ZkPermits):
-    """There is one lease, and who has it does not get another: see `stores.LockStore`."""
-
-    kind = "mutex"
-
-    def _facts(self, name: str, topic: Any) -> Ask:
-        return Children(self.ground.path_of(name))
-
-    def _number(self, name: str, told: Answer) -> int:
-        return 1
-
-    def _check(self, spot: Spot, standing: Standing, until: float) -> Steps[None]:
-        for told in standing.beside:
-            self._refuse(spot.name, [] if no(told) else told.value)
-        yield from ()
-
-    def _room(self, name: str, told: Answer, until: float) -> Steps[int]:
-        """Who comes now, and takes the name for something else, is told so and goes again."""
-        lasting = [] if no(told) else [each for each in told.value if not names.is_node(each)]
-        self._refuse(name, lasting)
-        yield from ()
-        return 1
-
-    def _refuse(self, name: str, children: Sequence[str]) -> None:
-        if (use := use_of(children)) is not None:
-            raise in_use(name, use, self.kind, self.label)
+# --- leases -----------------------------------------------------------------------------------
 
 
-class ZkSemaphores(ZkPermits):
-    """As many leases as there are permits: see `stores.PermitStore`."""
+class PermitClaim(NamedTuple):
+    """What an owner wants of a name: a place in line, then leases.
 
-    kind, shared = "semaphore", True
+    `until` bounds how long an answer is worth waiting for; a waiter listens to its `topic`.
+    """
 
-    def __init__(self, permits: int | None, weight: int, ground: Ground) -> None:
-        self.permits, self.weight = permits, weight
-        super().__init__(ground)
-
-    def _count(self, name: str) -> Count:
-        return Count(name, self.ground.path_of(name), self.kind, self.label)
-
-    def _facts(self, name: str, topic: Any) -> Ask:
-        return Get(self._count(name).place, topic)
-
-    def _number(self, name: str, told: Answer) -> int | None:
-        return None if no(told) else self._count(name).read(told.value)
-
-    def _room(self, name: str, told: Answer, until: float) -> Steps[int]:
-        room = self._number(name, told)
-        if room is None:
-            room = yield from begin(self._count(name), self.permits, until)
-        return room
-
-    def set_permits(self, name: str, permits: int, until: float) -> Steps[None]:
-        """Whoever waits watches the number, and is woken."""
-        return put(self._count(name), permits, until)
-
-    def _told(self, info: LockInfo, room: int | None) -> LockInfo | None:
-        if room is None:
-            return super()._told(info, room)
-        used = sum(each.weight for each in info.holders)
-        return replace(info, permits=room, available=max(0, room - used))
+    name: str
+    path: str
+    line: NodeSpec
+    leases: NodeSpec
+    until: float
+    topic: Any = None
 
 
-class ZkLeasedSemaphores(ZkSemaphores):
-    """The same; their permits have ids: see `stores.PermitStore`."""
+def all_listed(listed: Answer, node: Node) -> bool:
+    """Whether a list, of the same session, has all the leases of an owner."""
+    if listed.value is Refusal.MISSING:
+        return False
+    share = node.share
+    alive = all(each.session == listed.session for each in share)
+    return alive and {each.name for each in share} <= {*listed.value}
 
-    kind = "leased_semaphore"
 
-    def __init__(self, permits: int | None, ground: Ground) -> None:
-        super().__init__(permits, 1, ground)
+def taken(claim: PermitClaim, children: Sequence[str]) -> Steps[list[str]]:
+    """The children of the leases' directory that take a permit: all but directories, and nodes
+    of the queue of a lock of that name.  Mostly no round trip."""
+    leases = [each for each in children if "lease-" in each or not is_node(each)]
+    if all(map(PROTECTED.fullmatch, leases)):
+        return leases
+    return (yield from without_directories(claim.name, claim.leases.folder, leases, claim.until))
+
+
+# --- keeping ----------------------------------------------------------------------------------
+
+
+def shares_still_held(
+    shares: Sequence[Node | None], until: float
+) -> Steps[Sequence[bool | str | StoreError]]:
+    """As `still_held`; an owner that has lost one lease of several has lost them all."""
+    nodes = [node for share in shares if share is not None for node in share.share]
+    answers = dict(zip(nodes, (yield from still_held(nodes, until)), strict=True))
+    return [
+        False if share is None else _worst([answers[node] for node in share.share])
+        for share in shares
+    ]
+
+
+def _worst(answers: Sequence[bool | str | StoreError]) -> bool | str | StoreError:
+    """What becomes of a hold by what became of its leases."""
+    if False in answers:
+        return False
+    failed = [each for each in answers if isinstance(each, StoreError)]
+    return failed[0] if failed else RELEASE_REQUESTED if RELEASE_REQUESTED in answers else True
+
+
+# --- giving back ------------------------------------------------------------------------------
+
+
+def leave_both(nodes: OwnNodes, claim: PermitClaim) -> Steps[bool]:
+    """Give leases and place back; False when a lease was gone, or there was none.
+
+    One round trip if the client knows them, two if it has to look for them.
+    """
+    for spec in (claim.leases, claim.line):
+        _leaving(nodes.get(spec.key))
+    leases, line = yield from _paths_of_both(nodes, claim)
+    answers: list[Answer] = []
+    if leases or line:
+        deletes = [Delete(path) for path in (*leases, *line)]
+        answers = yield from ask(claim.name, deletes, claim.until)
+    for spec in (claim.leases, claim.line):
+        nodes.pop(spec.key, None)
+    given = [answer.value is not Refusal.MISSING for answer in answers[: len(leases)]]
+    return bool(given) and all(given)
+
+
+def _leaving(node: Node | None) -> None:
+    for each in node.share if node is not None else ():
+        each.left = True
+
+
+def _paths_of_both(nodes: OwnNodes, claim: PermitClaim) -> Steps[list[list[str]]]:
+    """The paths of an owner's leases, and of its place.  Those of another client's owner, or
+    after a lost answer, have to be looked for."""
+    specs = (claim.leases, claim.line)
+    foreign = not any(spec.key in nodes for spec in specs)
+    unsure = [spec for spec in specs if foreign or _is_unsure(nodes, spec)]
+    found: dict[str, list[str]] = {}
+    if unsure:
+        reads: list[ZkRequest] = [Children(spec.folder) for spec in unsure]
+        _, *listed = yield from ask(claim.name, [Sync(claim.path), *reads], claim.until)
+        found = {
+            spec.folder: [f"{spec.folder}/{node}" for node in find(each, spec.owner)]
+            for spec, each in zip(unsure, listed, strict=True)
+        }
+    return [found.get(spec.folder, _known_paths(nodes, spec)) for spec in specs]
+
+
+def _is_unsure(nodes: OwnNodes, spec: NodeSpec) -> bool:
+    node = nodes.get(spec.key)
+    return spec.key in nodes and (node is None or node.unanswered)
+
+
+def _known_paths(nodes: OwnNodes, spec: NodeSpec) -> list[str]:
+    node = nodes.get(spec.key)
+    return [] if node is None else [each.path for each in node.share]
+
+
+# --- how many there are -----------------------------------------------------------------------
+
+
+class PermitCount(NamedTuple):
+    """Where the permits of a name are counted, and as what."""
+
+    name: str
+    path: str
+    kind: str
+    store: str
+
+    @property
+    def place(self) -> str:
+        return f"{self.path}/{COUNT_NODES[self.kind]}"
+
+    def read(self, data: bytes) -> int | None:
+        """The number in the node, None in a directory of that name; a negative number is none."""
+        if not data:
+            return None
+        if len(data) != NUMBER:
+            raise StoreMisconfigured(
+                f"{self.place} holds {len(data)} bytes, and a number of permits has four: "
+                "choose another name",
+                self.store,
+            )
+        return max(0, int.from_bytes(data, "big", signed=True))
+
+    def lists(self) -> list[ZkRequest]:
+        """The requests whose answers tell as what else the name may be in use."""
+        return [Children(each) for each in (self.path, *self._parts)]
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        return f"{self.path}/{LOCKS}", f"{self.path}/{LEASES}"
+
+    def other_kind(self, listed: Sequence[Answer], until: float) -> Steps[StoreError | None]:
+        """The error where the name is something else.  Mostly no round trip."""
+        lists = [() if each.value is Refusal.MISSING else each.value for each in listed]
+        children, line, leases = lists
+        children = without_count(children, self.kind)
+        children = yield from genuine(self.name, self.path, children, until)
+        use = other_use(children, leases, line, self.kind)
+        return None if use is None else in_use(self.name, use, self.kind, self.store)
+
+
+def without_count(children: Sequence[str], kind: str) -> list[str]:
+    """The same children without the number of this kind.  Pure."""
+    return [each for each in children if each != COUNT_NODES.get(kind)]
+
+
+def other_use(
+    children: Sequence[str], leases: Sequence[str], line: Sequence[str], kind: str
+) -> str | None:
+    """As what else a name is in use, by its children and those of its two parts.  Pure.
+
+    Java's nodes do not tell their kind, so they are taken for this one.
+    """
+    if (use := use_of(children)) is None:
+        lent, queued = (
+            [node for node in part if _is_of_other_kind(node, kind)] for part in (leases, line)
+        )
+        use = use_of_permits(lent, queued, lent=False)
+    return None if use == kind else use
+
+
+def _is_of_other_kind(node: str, kind: str) -> bool:
+    return is_ours(node) and kind_of_owner(owner_of(node)) != kind
+
+
+def begin_count(count: PermitCount, permits: int | None, until: float) -> Steps[int]:
+    """Write the number of permits, unless there is one; answers how many.  Two round trips."""
+    for _ in range(VANISHED):
+        listed = yield from ask(count.name, count.lists(), until)
+        if (error := (yield from count.other_kind(listed, until))) is not None:
+            raise error
+        if permits is None:
+            raise refusal(count.name, count.kind, (UNSET,), count.store)
+        written = yield from _write(count, permits, until)
+        if written is not None:
+            return written
+    raise vanishing(count.name, count.path)
+
+
+def _write(count: PermitCount, permits: int, until: float) -> Steps[int | None]:
+    above = parents(count.path)
+    create = Create(count.place, _packed(permits), PERSISTENT)
+    requests = [*above, create, Get(count.place), *count.lists()]
+    answers = yield from ask(count.name, requests, until)
+    created, told, *listed = answers[len(above) :]
+    if (error := (yield from count.other_kind(listed, until))) is not None:
+        if created.value is not Refusal.THERE:
+            yield from ask(count.name, [Delete(count.place)], until)
+        raise error
+    if told.value is Refusal.MISSING:
+        return None
+    data, stat = told.value
+    number = count.read(data)
+    if number is None:
+        yield from _write_into_directory(count, permits, stat.version, until)
+    return number
+
+
+def _packed(permits: int) -> bytes:
+    return permits.to_bytes(NUMBER, "big", signed=True)
+
+
+def _write_into_directory(
+    count: PermitCount, permits: int, version: int, until: float
+) -> Steps[None]:
+    """Write the number into the directory of a lock of that name.
+
+    The directory may be a container, which the servers delete when its last child has gone; so it
+    gets a child that stays.
+    """
+    write = Put(count.place, _packed(permits), version)
+    yield from ask(count.name, [_kept(count), write], until)
+
+
+def _kept(count: PermitCount) -> Create:
+    return Create(f"{count.place}/{KEPT}", flags=PERSISTENT)
+
+
+def put_count(count: PermitCount, permits: int, until: float) -> Steps[None]:
+    """From now on there are so many permits.  One round trip; three the first time."""
+    write = [Put(count.place, _packed(permits))]
+    (answer,) = yield from ask(count.name, write, until)
+    if answer.value is Refusal.MISSING:
+        if (yield from begin_count(count, permits, until)) != permits:
+            yield from ask(count.name, write, until)
+    elif answer.value.cversion > 0:  # it has children, or had some
+        yield from ask(count.name, [_kept(count)], until)

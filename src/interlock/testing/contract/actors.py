@@ -1,7 +1,7 @@
 """Actors: they do what they are told, each always in the same thread or the same task.
 
-Who holds a reentrant lock is a thread or a task, so a claim about "somebody else" needs
-somebody who is one.  A claim tells its actors what to do and awaits the outcome; it reads the
+Who holds a reentrant lock is a thread or a task, so a claim about another holder needs
+another one.  A claim tells its actors what to do and awaits the outcome; it reads the
 same whether they are threads that block or tasks that await.
 """
 
@@ -18,9 +18,9 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 from ...api.hold import AsyncHold, Hold
-from ...api.lock import AsyncFace, Face
+from ...api.lock import Acquirable, AsyncAcquirable
 
-AnyLock: TypeAlias = Face[Any] | AsyncFace[Any]
+AnyLock: TypeAlias = Acquirable[Any] | AsyncAcquirable[Any]
 AnyHold: TypeAlias = Hold | AsyncHold
 
 
@@ -76,7 +76,7 @@ class Actor:
         return hold
 
     async def release(self, held: AnyLock | AnyHold) -> None:
-        """Let the actor release its lock, or somebody's hold."""
+        """Let the actor release its lock, or the hold of another."""
         await self.do(held.release)
 
     @asynccontextmanager

@@ -5,12 +5,19 @@ from __future__ import annotations
 import inspect
 from typing import Any, cast
 
+from ...drive import now
 from ...errors import OutcomeUnknown, StoreUnavailable
+from ...spi import AsyncLink, Backend, Link
 from ...steps import Call
-from ...stores import AsyncLink, Backend, Link
+
+#: Seconds that a link waits for an answer, however long it would be worth having.
+LONGEST = 5.0
+
+#: Seconds between two looks at whether the silence has ended.
+MOMENT = 0.01
 
 
-class Watch:
+class Traffic:
     """What one client has asked of its store."""
 
     def __init__(self) -> None:
@@ -19,6 +26,8 @@ class Watch:
         self.journeys: list[tuple[Call, ...]] = []
         #: While this is set, nothing that the client asks reaches the store.
         self.cut = False
+        #: The same, but the client is not told: it waits for an answer in vain.
+        self.silent = False
         #: How often it tried in vain.
         self.refused = 0
         #: Names: of each the next answer will be lost on its way back.
@@ -53,27 +62,47 @@ class Watch:
 class WatchedLink:
     """A link of either world: what it answers, awaitable or not, is passed on."""
 
-    def __init__(self, link: Any, watch: Watch) -> None:
-        self._link, self._watch = link, watch
+    def __init__(self, link: Any, traffic: Traffic) -> None:
+        self._link, self._traffic = link, traffic
 
     def call(self, request: Call) -> Any:
-        self._watch.note(request)
+        self._traffic.note(request)
+        if self._traffic.silent:
+            return self._unanswered(request.until)
         answer = self._link.call(request)
-        if not self._watch.loses(request):
+        if not self._traffic.loses(request):
             return answer
         return _lost(answer) if inspect.isawaitable(answer) else _drop()
 
     def together(self, requests: tuple[Call, ...]) -> Any:
-        self._watch.note(*requests)
+        self._traffic.note(*requests)
+        if self._traffic.silent:
+            return self._unanswered(min(request.until for request in requests))
         answers = self._link.together(requests)
-        if not self._watch.loses(*requests):
+        if not self._traffic.loses(*requests):
             return answers
         return _all_lost(answers) if inspect.isawaitable(answers) else _dropped(answers)
 
-    def listen(self, topics: tuple[Any, ...]) -> Any:
-        if not self._watch.deaf:
-            return self._link.listen(topics)
-        silence = self._link.local()  # nobody knows of it
+    def _unanswered(self, until: float) -> Any:
+        """Wait for an answer in vain, as long as a link would, or until the silence ends."""
+        limit = min(until, now() + LONGEST)
+        waited = self._link.park(None, now())
+        if inspect.isawaitable(waited):
+            return self._await_nothing(waited, limit)
+        while self._traffic.silent and now() < limit:
+            self._link.park(None, min(limit, now() + MOMENT))
+        return _drop()
+
+    async def _await_nothing(self, waited: Any, limit: float) -> Any:
+        await waited
+        while self._traffic.silent and now() < limit:
+            await self._link.park(None, min(limit, now() + MOMENT))
+        return _drop()
+
+    def listen(self, topics: tuple[Any, ...], until: float) -> Any:
+        if not self._traffic.deaf and not self._traffic.silent:
+            return self._link.listen(topics, until)
+        silence = self._link.local()  # no store knows of it
         return _awaited(silence) if inspect.iscoroutinefunction(self._link.listen) else silence
 
     def __getattr__(self, name: str) -> Any:
@@ -102,16 +131,16 @@ async def _awaited(value: Any) -> Any:
 
 
 class WatchedBackend:
-    """A backend that makes watched links: see `stores.Backend`."""
+    """A backend that makes watched links: see `spi.Backend`."""
 
     def __init__(self, backend: Backend) -> None:
-        self._backend, self.watch = backend, Watch()
+        self._backend, self.traffic = backend, Traffic()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._backend, name)
 
     def link(self) -> Link:
-        return cast("Link", WatchedLink(self._backend.link(), self.watch))
+        return cast("Link", WatchedLink(self._backend.link(), self.traffic))
 
     def alink(self) -> AsyncLink:
-        return cast("AsyncLink", WatchedLink(self._backend.alink(), self.watch))
+        return cast("AsyncLink", WatchedLink(self._backend.alink(), self.traffic))

@@ -39,14 +39,14 @@ REENTRANT = ("lock", "fair_lock", "fenced_lock", "rwlock.write")
 #: Of these there may be several, so that each permit is asked for at the store.
 PERMITS = ("semaphore", "leased_semaphore")
 
-#: While one of a client holds these, its siblings wait in the local line.
+#: While one of a client holds these, its siblings wait in the local queue.
 WHOLE = tuple(kind for kind in KINDS if kind not in PERMITS)
 
-#: Several locks as one.
-SEVERAL = ("multilock", "majority_of")
+#: More than one lock, taken as one.
+MULTILOCKS = ("multilock", "majority_of")
 
 #: Whatever a claim can be about.
-SUBJECTS = (*KINDS, "rwlock", "latch", *SEVERAL)
+SUBJECTS = (*KINDS, "rwlock", "latch", *MULTILOCKS)
 
 
 def primitive_of(subject: str) -> str:

@@ -7,15 +7,17 @@ import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias, cast
 
-from ...api import looking
+from ...api import inspection
 from ...api.client import AsyncClient, Client
+from ...api.hold import BaseHold
 from ...drive import now
 from ...events import Event, Lost, Renewed
-from ...model import FOREVER, LockInfo
-from ...stores import Backend, LockStore
+from ...model import LockInfo
+from ...session.session import BaseSession
+from ...spi import Backend, LockStore
 from .actors import Actor, AnyHold, AnyLock, TaskActor, ThreadActor
-from .links import Watch, WatchedBackend
-from .subjects import KINDS, SEVERAL, primitive_of
+from .links import Traffic, WatchedBackend
+from .subjects import KINDS, MULTILOCKS, primitive_of
 
 AnyClient: TypeAlias = Client | AsyncClient
 
@@ -23,7 +25,7 @@ AnyClient: TypeAlias = Client | AsyncClient
 SOON = 10.0
 
 
-class Face(NamedTuple):
+class ClientFace(NamedTuple):
     """One of the two ways to use the library."""
 
     name: str
@@ -31,16 +33,20 @@ class Face(NamedTuple):
     actor: type[Actor]
 
 
-BLOCKING = Face("blocking", Client, ThreadActor)
-ASYNCIO = Face("asyncio", AsyncClient, TaskActor)
+BLOCKING = ClientFace("blocking", Client, ThreadActor)
+ASYNCIO = ClientFace("asyncio", AsyncClient, TaskActor)
 FACES = (BLOCKING, ASYNCIO)
 
 
 class World:
     """Makes clients, actors and locks for one claim, and ends them after it."""
 
-    def __init__(self, backend: Callable[[], Backend], face: Face, kind: str) -> None:
+    def __init__(
+        self, backend: Callable[[], Backend], face: ClientFace, kind: str, round_trips: int = 1
+    ) -> None:
         self._backend, self.face, self.kind = backend, face, kind
+        #: What it costs to take what is free, or to count a latch down.
+        self.round_trips = round_trips
         self._clients: list[AnyClient] = []
         self._actors: list[Actor] = []
         self._events: dict[int, list[Event]] = {}
@@ -53,9 +59,13 @@ class World:
         events: list[Event] = []
         backend = cast("Backend", WatchedBackend(self._backend()))
         client = self.face.client(backend, events.append)
-        self._events[id(client)] = events
+        self._events[id(client._session)] = events
         self._clients.append(client)
         return client
+
+    def client_of(self, lock: Any) -> AnyClient:
+        """The client that has made a lock."""
+        return next(each for each in self._clients if each._session is lock._session)
 
     def onlooker(self) -> AnyClient:
         """A client that only looks."""
@@ -83,7 +93,7 @@ class World:
         """A new actor that waits for the lock by a new client, enqueued in the store."""
         actor, lock = self.actor(), self.lock(**terms)
         coming = actor.start(lock.acquire)
-        await self.until(lambda: "Parked" in self.told(lock.client) or coming.done())
+        await self.until(lambda: "Parked" in self.told(lock) or coming.done())
         return actor, lock, coming
 
     def pick(self, plain: Any, coroutine: Any) -> Any:
@@ -93,54 +103,48 @@ class World:
     # --- what can be seen -----------------------------------------------------------------
 
     def store_of(self, client: Any, kind: str = "") -> LockStore:
-        """What keeps things of a kind; several locks are locks."""
+        """What keeps things of a kind; a multilock is made of locks."""
         kind = kind or self.kind
-        kept = "lock" if kind in SEVERAL else primitive_of(kind)
-        return looking.store_of(client.backend, kept)
+        kept = "lock" if kind in MULTILOCKS else primitive_of(kind)
+        return inspection.store_of(session_of(client).backend, kept)
 
     def called(self, kind: str = "") -> str:
         """What the store calls things of a kind: there every lock may be a fair one."""
         return self.store_of(self.onlooker(), kind).kind
 
     def ends(self, told: float | None, least: float, most: float) -> bool:
-        """Whether an onlooker is told the end of a lease: it lies between the two, or, where
-        holders live as long as their sessions, it is the length of one."""
-        store = self.store_of(self.onlooker())
-        if not store.mortal:
-            return told == store.trusted(FOREVER)
+        """Whether an onlooker is told the end of a lease: it lies between the two."""
         return told is not None and least < told <= most
 
     @property
     def brief(self) -> float:
         """A short lease; a server that is asked over a session needs some time to answer."""
-        return 0.2 if self.store_of(self.onlooker()).mortal else 0.8
+        return 0.2 if self.store_of(self.onlooker()).leases_expire else 0.8
 
-    def watch(self, of: Any) -> Watch:
+    def traffic(self, of: Any) -> Traffic:
         """The traffic of a client, or of the client of a lock."""
-        client = getattr(of, "client", of)
-        watch: Watch = client.backend.watch
-        return watch
+        backend: Any = session_of(of).backend
+        traffic: Traffic = backend.traffic
+        return traffic
 
-    def events(self, client: Any) -> list[Event]:
-        """What the observer of a client was told."""
-        return self._events[id(client)]
+    def events(self, of: Any) -> list[Event]:
+        """What the observer of a client, or of the client of a lock, was told."""
+        return self._events[id(session_of(of))]
 
-    def told(self, client: Any) -> list[str]:
-        """The kinds of events that the observer of a client was told, in order."""
-        return [type(event).__name__ for event in self.events(client)]
+    def told(self, of: Any) -> list[str]:
+        """The kinds of events that an observer was told, in order."""
+        return [type(event).__name__ for event in self.events(of)]
 
     def standing(self, lock: AnyLock) -> int | None:
-        """How many stand behind the head in the local line; None when nobody heads it."""
-        lines = lock.client.lines
-        return len(lines._lines.get(lock.key, ())) if lock.key in lines.busy() else None
+        """How many wait behind the head in the local queue; None when it has no head."""
+        queue = lock._session.queue
+        return queue.waiting(lock._key) if lock._key in queue.busy() else None
 
     def siblings(self, lock: AnyLock) -> int:
-        """How many actors wait for what another one of the same client holds.
-
-        A permit is no place in the line: there the first who waits is the head.
-        """
-        standing = self.standing(lock)
-        return 0 if standing is None else standing + lock.store.shared
+        """How many actors of one client wait: in the local queue, or in the store's."""
+        queue = lock._session.queue
+        asking = [each for each in list(queue.acquiring.values()) if each.name == lock.name]
+        return queue.waiting(lock._key) + sum(each.parked for each in asking)
 
     async def look(self, name: str = "claim") -> LockInfo | None:
         """What the store knows of a lock."""
@@ -148,7 +152,7 @@ class World:
         return info
 
     async def is_free(self, name: str = "claim") -> bool:
-        """Whether nobody holds it and nobody waits; how many permits there are stays known."""
+        """Whether no client holds it or waits; how many permits there are stays known."""
         info = await self.look(name)
         if info is None:
             return True
@@ -185,23 +189,23 @@ class World:
         """Take a lock away from its holder, behind its back."""
         await self._ask("withdraw", hold.name, hold.owner)
 
-    def hurry(self, *holds: AnyHold) -> None:
+    def make_all_due(self, *holds: AnyHold) -> None:
         """Let the keepers renew these holds now, and not after a third of their leases."""
         for hold in holds:
-            hold.renew_at = now()
-            hold._client.rota.settle(hold)
-            hold._client.keeper.wake()
+            hold._lease.renew_at, session = now(), session_of(hold)
+            session.schedule.settle(hold._lease)
+            session.keeper.wake()
 
     async def lost(self, *holds: AnyHold) -> None:
         """Wait until the keepers have learnt that these holds were taken away."""
-        self.hurry(*holds)
+        self.make_all_due(*holds)
         await self.until(lambda: all(hold.lost for hold in holds))
 
     async def renewed(self, hold: AnyHold) -> None:
         """Wait until a lease was made whole once more, or found to be lost."""
-        told = self.events(hold._client)
+        told = self.events(hold)
         before = len(told)
-        self.hurry(hold)
+        self.make_all_due(hold)
         await self.until(
             lambda: any(
                 isinstance(event, (Lost, Renewed)) and event.owner == hold.owner
@@ -213,7 +217,7 @@ class World:
         """Ask the store by a client that takes no other part."""
         onlooker = self.onlooker()
         steps = getattr(self.store_of(onlooker), operation)(*args, now() + 5.0)
-        return await settled(onlooker.run(steps))
+        return await settled(onlooker._session.run(steps))
 
     async def close(self, client: Any) -> None:
         """Close a client as its user would."""
@@ -225,13 +229,20 @@ class World:
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *exit: object) -> None:
+        # First, so that no actor ends that still holds something: it would be warned of that.
+        for client in self._clients:
+            await self.close(client)
         for actor in self._actors:
             actor.end()
         if kind is None:  # a claim that failed may have left actors waiting for ever
             for actor in self._actors:
                 await actor.ended()
-        for client in self._clients:
-            await self.close(client)
+
+
+def session_of(of: Any) -> BaseSession:
+    """The session of a client, of a lock, or of a hold."""
+    session: Any = of._lease.host if isinstance(of, BaseHold) else of._session
+    return cast("BaseSession", session)
 
 
 async def settled(outcome: Any) -> Any:

@@ -5,8 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
+from contextlib import suppress
+from typing import Any
 
 import interlock
+from interlock.backends.sqlite.transport import shared_file
+from interlock.steps import Call
 
 
 def say(words: object) -> None:
@@ -62,5 +67,60 @@ def fork_and_take(client: interlock.Client, number: int) -> int:
     return os.waitpid(child, 0)[1]
 
 
+def stuck(url: str) -> None:
+    """Fork while another thread does not come to the end of its transaction."""
+    shared_file.FORK_PATIENCE = 0.1
+    client = interlock.connect(url)
+    inside, leave = threading.Event(), threading.Event()
+
+    def stay(records: Any) -> None:
+        inside.set()
+        leave.wait()
+
+    file = shared_file.open_files().enter(url.removeprefix("sqlite://"))
+    thread = threading.Thread(target=file.try_apply, args=((Call(stay, (), (), 0.0),),))
+    thread.start()
+    inside.wait()
+    if os.fork() == 0:
+        hear_refusal(client)
+        if os.fork() == 0:
+            hear_refusal(client)
+            os._exit(0)
+        os.wait()
+        os._exit(0)
+    os.wait()
+    leave.set()
+    thread.join()
+    with client.lock("parent"):
+        say("parent held")
+
+
+def hear_refusal(client: interlock.Client) -> None:
+    try:
+        client.lock("child").acquire()
+    except interlock.StoreUnavailable as refusal:
+        say(refusal)
+
+
+def left(url: str) -> None:
+    """Fork in the middle of a transaction while another thread closes the same file."""
+    file = shared_file.open_files().enter(url.removeprefix("sqlite://"))
+    closing = threading.Thread(target=shared_file.open_files().leave, args=(file,))
+
+    def fork(records: Any) -> None:
+        closing.start()
+        while file.users:
+            time.sleep(0.001)
+        if os.fork() == 0:
+            os._exit(0)
+        os.wait()
+
+    with suppress(interlock.StoreUnavailable):  # it is not run again: the file has no user now
+        file.try_apply((Call(fork, (), (), 0.0),))
+    closing.join()
+    say("both went on")
+
+
 if __name__ == "__main__":
-    {"outlives": outlives, "busy": busy}[sys.argv[1]](sys.argv[2])
+    ways = {"outlives": outlives, "busy": busy, "stuck": stuck, "left": left}
+    ways[sys.argv[1]](sys.argv[2])

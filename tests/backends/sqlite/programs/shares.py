@@ -24,7 +24,7 @@ def main(url: str) -> None:
         "permits": lambda name, count: client.semaphore(name).set_permits(int(count)),
         "downgrade": lambda: holds[0].downgrade(),
         "release": lambda: holds.pop(0).release(),
-        "set": lambda name, count: client.latch(name).set(int(count)),
+        "set": lambda name, count: client.latch(name).start(int(count)),
         "count": lambda name: client.latch(name).count_down(),
     }
     for line in sys.stdin:

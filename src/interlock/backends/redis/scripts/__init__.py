@@ -1,12 +1,22 @@
-"""The Lua scripts: one atomic operation a file, with a header that is read, not skipped."""
+"""The Lua scripts: one atomic operation a file, with a header that is read, not skipped.
+
+A key or an argument at the end of the list may be left out where its header says so: a script
+that serves two operations tells them apart by it, at no cost to the one that is asked more often.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
+
+from ....ledger import RELEASED
+from ....model import TOMBSTONE
 
 _PARAMETER = re.compile(r"^-- (KEYS|ARGV)\[(\d+|\*)\]  (\w+)", re.MULTILINE)
 
@@ -37,3 +47,37 @@ def script(name: str) -> Script:
         tuple(word for table, _, word in parameters if table == "ARGV"),
         any(index == "*" for _, index, _ in parameters),
     )
+
+
+# --- what scripts are told ----------------------------------------------------------------------
+
+
+def ms(seconds: float) -> int:
+    return math.ceil(seconds * 1000)
+
+
+TOMBSTONE_MS = ms(TOMBSTONE)
+
+
+# --- and what they answer -----------------------------------------------------------------------
+
+#: An attempt found something to see to first: a lease that has ended, or another waiter due.
+UNSETTLED = 5
+
+
+def released(name: str, answer: Any) -> bool:
+    """Whether the owner held what it gave back, or withdrew from."""
+    return bool(answer[0] == RELEASED)
+
+
+def text(part: Any) -> str:
+    return part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part)
+
+
+def texts(answer: Sequence[Any]) -> list[Any]:
+    return [answer[0], *(text(part) for part in answer[1:])]
+
+
+def in_seconds(left_ms: int) -> float | None:
+    """What is left of a lease; None when it never ends."""
+    return left_ms / 1000 if left_ms >= 0 else None

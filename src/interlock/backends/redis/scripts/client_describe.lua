@@ -3,7 +3,7 @@
 -- KEYS[1]  client  string, JSON
 --
 -- returns {1, person}  as it was introduced
---         {0}          nobody knows
+--         {0}          it was not, or too long ago
 --
 -- Safe to repeat: it changes nothing.
 

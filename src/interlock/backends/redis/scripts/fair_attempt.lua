@@ -31,7 +31,7 @@ if call('HEXISTS', lock, 'mode') == 1 then return {3, 'rwlock'} end
 local now, holder = time[1] * 1000 + math.floor(time[2] / 1000), call('HKEYS', lock)[1]
 local head, limit = call('LINDEX', queue, 0), now
 -- The dead at the head give way: Java's by their score; ours when they have not asked for long,
--- or when it is their turn and nobody hears for them.
+-- or when it is their turn and their client does not hear.
 while head and head ~= owner do
   local ours = string.match(head, '^(%x+%-%x+%-8.*):') -- its client; Java's have a 4 there
   limit = tonumber(call('ZSCORE', ours and seen or scores, head) or 0)
@@ -46,7 +46,8 @@ if before and before ~= owner then
   local neighbour = place ~= 0 and call('LINDEX', queue, (place or 0) - 1) or before
   local score = call('ZSCORE', scores, place and owner or neighbour)
   if score and not place then base = math.max(score - now, 0) end -- my time follows the last one's
-  if not place then call('RPUSH', queue, owner) end
+  -- Who has a place keeps it: a script that has written is not stopped by maxmemory.
+  if place then call('ZREM', seen, owner) else call('RPUSH', queue, owner) end
   -- Made whole when half of it is over: a holder may take long, and Java must see that we live.
   if not (place and score) or score - now < wait_ms / 2 then
     call('ZADD', scores, now + base + wait_ms, owner)
@@ -56,11 +57,13 @@ if before and before ~= owner then
   return {0, before, left_ms, neighbour}
 end
 
+-- Who waits, or was handed the lock, claims it though memory is short: a script that has written
+-- is not stopped by maxmemory.
+if before then call('ZREM', seen, owner) end
 -- The token first: if it cannot be had, nothing is granted.
 local token = math.max(time[1] * 1000000 + time[2], (call('GET', tokens) or 0) + 1)
 call('SET', tokens, token)
 call('LREM', queue, 1, owner)
-call('ZREM', seen, owner)
 -- Those behind need not wait for this one's time any more.
 for _, other in ipairs(call('ZREM', scores, owner) == 1 and call('ZRANGE', scores, 0, -1) or {}) do
   call('ZADD', scores, 'INCR', '-' .. wait_ms, other)

@@ -39,8 +39,9 @@ if type(removed) == 'table' then
   return string.find(removed.err, 'WRONGTYPE') and {0} or removed
 end
 if call('EXISTS', lock) == 1 then return {removed} end
--- It is free, whoever had it.  Java's waiters take it themselves; to one of ours it is handed
--- over, and keeps its place until it asks.  The dead give way, as in fair_attempt.
+-- It is free, though perhaps not by this owner.  Java's waiters take it themselves; to one of
+-- ours it is handed over, which keeps its place until it asks.  The dead give way, as in
+-- fair_attempt.
 local time, head = call('TIME'), call('LINDEX', queue, 0)
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 while head do

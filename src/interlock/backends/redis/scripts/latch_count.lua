@@ -5,7 +5,7 @@
 -- KEYS[3]  shares   there when the name is a semaphore
 -- KEYS[4]  leases   there when the name is a leased semaphore
 -- KEYS[5]  tomb     there when this owner has counted
--- ARGV[1]  channel  where everybody listens who waits
+-- ARGV[1]  channel  where all that wait listen
 -- ARGV[2]  tomb_ms  how long it is remembered that the owner has counted
 --
 -- returns {1, left}  so many are left
@@ -23,6 +23,7 @@ if not is and redis.call('EXISTS', shares) == 1 then is = 'semaphore' end
 if value and not string.find(value, '^-?%d+$') then is = 'mutex' end
 if is and is ~= 'latch' then return {3, string.match(is, '^%S+')} end
 local left = tonumber(value) or 0
+redis.call('ZREM', shares, '') -- first: a script that has written is not stopped by maxmemory
 if redis.call('SET', tomb, '', 'NX', 'PX', tomb_ms) and value then
   left = redis.call('DECR', latch)
   if left <= 0 then redis.call('DEL', latch, marker) end

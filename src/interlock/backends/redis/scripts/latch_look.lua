@@ -4,7 +4,7 @@
 -- KEYS[2]  marker   string, what the name is
 -- KEYS[3]  shares   there when the name is a semaphore
 -- KEYS[4]  leases   there when the name is a leased semaphore
--- ARGV[1]  channel  where everybody listens who waits
+-- ARGV[1]  channel  where all that wait listen
 --
 -- returns {1, left, waiting}  it counts
 --         {0}                 it is down, or was never set

@@ -1,10 +1,10 @@
--- latch_open: let everybody go who waits for a latch, whatever its count.
+-- latch_open: let all go that wait for a latch, whatever its count.
 --
 -- KEYS[1]  latch    string, how many are still to be counted down, Redisson's
 -- KEYS[2]  marker   string, what the name is
 -- KEYS[3]  shares   there when the name is a semaphore
 -- KEYS[4]  leases   there when the name is a leased semaphore
--- ARGV[1]  channel  where everybody listens who waits
+-- ARGV[1]  channel  where all that wait listen
 --
 -- returns {1}  it is open
 --         {0}  it was not a latch that counts; nothing was touched

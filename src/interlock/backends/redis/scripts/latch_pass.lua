@@ -1,4 +1,4 @@
--- latch_pass: let somebody pass whose latch is down.
+-- latch_pass: let a waiter pass if the latch is down.
 --
 -- KEYS[1]  latch   string, how many are still to be counted down, Redisson's
 -- KEYS[2]  marker  string, what the name is
@@ -10,7 +10,7 @@
 --         {0}         it is not
 --         {3, kind}   the name is in use as something else
 --
--- Safe to repeat: it is a question, answered anew, and nobody is remembered.
+-- Safe to repeat: it is a question, answered anew, and no waiter is remembered.
 
 local latch, marker, shares, leases, tokens = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 

@@ -5,7 +5,7 @@
 -- KEYS[3]  shares   there when the name is a semaphore
 -- KEYS[4]  leases   there when the name is a leased semaphore
 -- ARGV[1]  count    from where to count down
--- ARGV[2]  channel  where everybody listens who waits
+-- ARGV[2]  channel  where all that wait listen
 --
 -- returns {1}        it counts
 --         {0}        it was counting already

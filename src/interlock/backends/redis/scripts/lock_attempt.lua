@@ -1,13 +1,15 @@
 -- lock_attempt: grant the lock to an owner, or say who holds it and remember a waiter.
 --
--- KEYS[1]  lock            hash {owner: count}, Redisson's; its expiry is the lease
--- KEYS[2]  queue           sorted set of waiting owners, by arrival; it expires
--- KEYS[3]  tomb            there when this owner was withdrawn
--- KEYS[4]  tokens          the last fencing token of this node
--- KEYS[5]  courtesy        there for a moment when it is Java's turn
--- ARGV[1]  owner           who asks
--- ARGV[2]  lease_ms        length of the lease
--- ARGV[3]  waits           1 when the owner listens and is to be remembered
+-- KEYS[1]  lock      hash {owner: count}, Redisson's; its expiry is the lease
+-- KEYS[2]  queue     sorted set of waiting owners, by arrival; it expires
+-- KEYS[3]  tomb      there when this owner was withdrawn
+-- KEYS[4]  tokens    the last fencing token of this node; of a fenced lock, that of its name,
+--                    which is Redisson's
+-- KEYS[5]  courtesy  there for a moment when it is Java's turn
+-- ARGV[1]  owner     who asks
+-- ARGV[2]  lease_ms  length of the lease
+-- ARGV[3]  waits     1 when the owner listens and is to be remembered
+-- ARGV[4]  fenced    1 for a fenced lock, else left out
 --
 -- returns {1, token}            granted
 --         {0, holder, left_ms}  busy; left_ms is -1 when the lock never expires; no holder
@@ -17,16 +19,21 @@
 --
 -- Safe to repeat: an owner that holds already is granted again, with a newer token, and an
 -- owner that waits already keeps its place.
+--
+-- Where there is no token yet, or the clock is ahead of one that once came from it, the token is
+-- the server's time in microseconds; else it is the next number.  So tokens grow though the last
+-- one was lost, or restored as it was some time ago.  Java counts on from those of a fenced lock,
+-- and a row that Java began at 1 goes on by ones.
 
 local lock, queue, tomb, tokens, courtesy = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
-local owner, lease_ms, waits = ARGV[1], ARGV[2], ARGV[3]
+local owner, lease_ms, waits, fenced = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local wake, provisional_ms, call = 'interlock:wake:', 2000, redis.call
 
 if call('EXISTS', lock, queue, tomb, courtesy) > 0 then
   if call('EXISTS', tomb) == 1 then return {2} end
   if call('HEXISTS', lock, 'mode') == 1 then return {3, 'rwlock'} end
   local holder = call('HKEYS', lock)[1] or call('EXISTS', courtesy) == 1 and ''
-  -- A number that begins with 0 keeps the lock for whoever of ours comes next.
+  -- A number that begins with 0 keeps the lock for the next of ours.
   if holder and string.find(holder, ':0%d$') then holder = call('DEL', lock) == 0 end
   -- Free, but others may have come before: the first one that still hears gets it.
   while not holder do
@@ -57,10 +64,10 @@ local time = call('TIME')
 -- Kept as text: turning large numbers into text and back costs more than all the rest.
 local token = time[1] .. string.sub('00000' .. time[2], -6)
 -- The clock alone could step back, a counter alone could be lost with the data.
-local last = call('SET', tokens, token, 'GET')
-if last and (#last > #token or #last == #token and last >= token) then
-  token = string.format('%.0f', last + 1)
-  call('SET', tokens, token)
+local last = call('SET', tokens, token, 'KEEPTTL', 'GET')
+if last and (#last > #token or #last == #token and last >= token or fenced and #last < #token) then
+  call('SET', tokens, last, 'KEEPTTL')
+  token = call('INCR', tokens)
 end
 call('HSET', lock, owner, 1)
 call('PEXPIRE', lock, lease_ms)

@@ -1,22 +1,30 @@
--- lock_release: give the lock back, and hand it over to the first waiter that hears.
+-- lock_release: give the lock back, or withdraw from it, and hand it over to who hears first.
 --
--- KEYS[1]  lock            hash {owner: count}, Redisson's
--- KEYS[2]  queue           sorted set of waiting owners, by arrival
--- KEYS[3]  courtesy        will be there for a moment when it is Java's turn
--- KEYS[4]  turns           how many of ours have come since, one after another
--- ARGV[1]  owner           who gives it back
--- ARGV[2]  channel         where Redisson's waiters listen
--- ARGV[3]  patience        how many of ours may come before it is Java's turn again
+-- KEYS[1]  lock      hash {owner: count}, Redisson's
+-- KEYS[2]  queue     sorted set of waiting owners, by arrival
+-- KEYS[3]  courtesy  will be there for a moment when it is Java's turn
+-- KEYS[4]  turns     how many of ours have come since, one after another
+-- KEYS[5]  tomb      of a withdrawal, else left out: it will be there for a while, so that a late
+--                    question is refused
+-- ARGV[1]  owner     who gives it back, or is withdrawn
+-- ARGV[2]  channel   where Redisson's waiters listen
+-- ARGV[3]  patience  how many of ours may come before it is Java's turn again
+-- ARGV[4]  tomb_ms   of a withdrawal: how long the owner stays refused
+-- ARGV[5]  reason    of a withdrawal: why, for its holder to read; may be empty
 --
--- returns {1}  released
---         {0}  the owner did not hold it; nothing was touched
+-- returns {1}  it held the lock, which was released
+--         {0}  it did not hold the lock; a release has touched nothing
 --
--- Safe to repeat: the second time the owner does not hold it.
+-- Safe to repeat: the second time the owner neither holds nor waits, and its tomb is set again.
 
-local lock, queue, courtesy, turns = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local owner, channel, patience = ARGV[1], ARGV[2], ARGV[3]
+local lock, queue, courtesy, turns, tomb = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local owner, channel, patience, tomb_ms, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local wake, provisional_ms = 'interlock:wake:', 2000
 
+if tomb then
+  redis.call('ZREM', queue, owner) -- first: a script that has written is not stopped by maxmemory
+  redis.call('SET', tomb, reason, 'PX', tomb_ms)
+end
 local removed = redis.pcall('HDEL', lock, owner)
 if removed ~= 1 then
   -- What is another kind of key by now is not the owner's either.
@@ -36,7 +44,7 @@ while true do
   local head = redis.call('ZRANGE', queue, 0, 0)[1]
   if not head and java and not yields then
     -- It is the turn of ours, and one of them is often back at once.
-    redis.call('HSET', lock, (string.gsub(owner, ':%d*(%d)$', ':0%1')), 1)
+    redis.call('HSET', lock, (string.gsub(owner, ':%d-([1-9]0*)$', ':0%1')), 1)
     redis.call('PEXPIRE', lock, 2)
   end
   if not head then return {1} end

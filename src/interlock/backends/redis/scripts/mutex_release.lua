@@ -1,18 +1,26 @@
--- mutex_release: give the mutex back, and hand it over to the first waiter that hears.
+-- mutex_release: give the mutex back, or withdraw from it, and hand it over to who hears first.
 --
--- KEYS[1]  mutex           string, the owner
--- KEYS[2]  queue           sorted set of waiting owners, by arrival
--- ARGV[1]  owner           who gives it back
+-- KEYS[1]  mutex    string, the owner
+-- KEYS[2]  queue    sorted set of waiting owners, by arrival
+-- KEYS[3]  tomb     of a withdrawal, else left out: it will be there for a while, so that a late
+--                   question is refused
+-- ARGV[1]  owner    who gives it back, or is withdrawn
+-- ARGV[2]  tomb_ms  of a withdrawal: how long the owner stays refused
+-- ARGV[3]  reason   of a withdrawal: why, for its holder to read; may be empty
 --
--- returns {1}  released
---         {0}  the owner did not hold it; nothing was touched
+-- returns {1}  it held the mutex, which was released
+--         {0}  it did not hold the mutex; a release has touched nothing
 --
--- Safe to repeat: the second time the owner does not hold it.
+-- Safe to repeat: the second time the owner neither holds nor waits, and its tomb is set again.
 
-local mutex, queue = KEYS[1], KEYS[2]
-local owner = ARGV[1]
+local mutex, queue, tomb = KEYS[1], KEYS[2], KEYS[3]
+local owner, tomb_ms, reason = ARGV[1], ARGV[2], ARGV[3]
 local wake, provisional_ms = 'interlock:wake:', 2000
 
+if tomb then
+  redis.call('ZREM', queue, owner) -- first: a script that has written is not stopped by maxmemory
+  redis.call('SET', tomb, reason, 'PX', tomb_ms)
+end
 -- What is another kind of key by now is not the owner's either.
 if redis.pcall('GET', mutex) ~= owner then return {0} end
 redis.call('DEL', mutex)

@@ -3,7 +3,7 @@
 -- KEYS[*]  names  for each name six keys: the name itself, the marker of its kind, the leased
 --                 permits, the permits, the fair queue and the fencing counter that it would have
 --
--- returns {1, sight, ...}  for each name a list: what kind of key it is, the only field of a hash
+-- returns {1, shape, ...}  for each name a list: what kind of key it is, the only field of a hash
 --                          or the text of a string, its expiry, the marker, and one digit for
 --                          each of the other four: 1 when it is there
 --

@@ -43,15 +43,16 @@ local held = tonumber(call('ZSCORE', holders, share) or 0) > now
 if not held then
   if call('ZCOUNT', holders, 0, now) > 0 then return {5} end
   local head = call('ZRANGE', queue, 0, 0)[1]
-  -- Whoever waits for another kind of thing was left behind here, and is nobody.
+  -- What waits for another kind of thing was left behind here, and is no waiter.
   local client = head ~= waiter and string.match(head or '', '^([%x-]+):%d*' .. mark .. '%*')
   local deaf = client and call('PUBSUB', 'NUMSUB', 'interlock:wake:' .. client)[2] == 0
   if client and (deaf or free >= weight(head)) then return {5} end
   if client or free < weight(waiter) then
     local near, known = call('ZRANGE', holders, 0, 0, 'WITHSCORES'), waits == '1' and free or total
     if waits == '1' then
-      local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0
-      call('ZADD', queue, 'NX', math.max(micros, last + 1), waiter)
+      local at = math.max(micros, (call('ZRANGE', queue, -1, -1, 'WITHSCORES')[2] or 0) + 1)
+      -- Who waits already needs no memory.
+      if not call('ZSCORE', queue, waiter) then call('ZADD', queue, at, waiter) end
       call('PEXPIRE', queue, 10000) -- every waiter asks again long before that
       -- Ids of ours: a client of version 8, and a number of less than six bytes.
       local ours = leased and '^......[\128-\143].[\128-\191].%z' or ''
@@ -63,11 +64,13 @@ if not held then
   end
 end
 
+-- Who waits, or was handed permits, claims them though memory is short: a script that has written
+-- is not stopped by maxmemory.
+if held or call('ZSCORE', queue, waiter) then call('ZREM', queue, waiter) end
 -- The token first: if it cannot be had, nothing is granted.
 local token = string.format('%.0f', math.max(micros, (call('GET', tokens) or 0) + 1))
 call('SET', tokens, token)
 if not held then call('DECRBY', permits, weight(waiter)) end
-call('ZREM', queue, waiter)
 call('ZADD', holders, now + lease_ms, share)
 -- Permits that Java has given an end take their holders along.
 if call('PTTL', permits) > 0 then call('PEXPIRE', holders, call('PTTL', permits)) end

@@ -7,7 +7,7 @@
 -- KEYS[5]  queue    sorted set of waiters, by arrival
 -- ARGV[1]  kind     semaphore or leased_semaphore
 --
--- returns {1, free, total, waiting, share, left_ms, ...}  total is -1 when nobody knows
+-- returns {1, free, total, waiting, share, left_ms, ...}  total is -1 when it is not known
 --         {0}                                             no permits are set
 --         {3, kind}                                       the name is in use as something else
 --
@@ -34,7 +34,7 @@ for i = 1, #held, 2 do
   if left_ms > 0 then
     table.insert(answer, held[i])
     table.insert(answer, left_ms)
-  else -- what has ended is free, though nobody has taken it back yet
+  else -- what has ended is free, though no client has taken it back yet
     answer[2] = answer[2] + (leased and 1 or tonumber(string.match(held[i], '%d+$')))
   end
 end

@@ -40,7 +40,7 @@ local free = tonumber(string.match(tostring(redis.pcall('GET', permits)), '^-?%d
 local mine, shared, at = '^(([%x-]+):%d*' .. mark .. ')%*', false, 0
 if free and freed > 0 then
   free = call('INCRBY', permits, freed)
-  -- Where Java waits too, permits stay free for whoever comes first, so that neither side
+  -- Where Java waits too, permits stay free for the first that comes, so that neither side
   -- starves; our first waiters are told all the same.
   shared = free > 0 and call('PUBLISH', channel, free) > 0
 end
@@ -49,7 +49,7 @@ while free do
   local owner, client = string.match(head ~= waiter and head or '', mine)
   local fits = owner and free >= weight(head)
   local deaf = owner and not fits and call('PUBSUB', 'NUMSUB', wake .. client)[2] == 0
-  if not (fits or deaf) then break end -- nobody overtakes
+  if not (fits or deaf) then break end -- no waiter overtakes
   if deaf or call('PUBLISH', wake .. client, owner) == 0 then
     call('ZREM', queue, head)
   elseif shared then

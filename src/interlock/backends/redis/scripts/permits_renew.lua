@@ -15,9 +15,11 @@ local shares = ARGV
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local answer = {1}
+-- First: a script that has written is not stopped by maxmemory, and ZADD would be.
+redis.pcall('ZREM', holders[1], '')
 for i, each in ipairs(holders) do
   local ends = redis.pcall('ZSCORE', each, shares[i + 1])
-  -- What has ended is over, though nobody has taken it back yet.
+  -- What has ended is over, though no client has taken it back yet.
   local mine = type(ends) == 'string' and tonumber(ends) > now
   if mine then redis.call('ZADD', each, now + lease_ms, shares[i + 1]) end
   answer[i + 1] = mine and 1 or 0

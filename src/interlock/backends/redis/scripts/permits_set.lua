@@ -5,13 +5,13 @@
 -- KEYS[3]  others   what would be the holders if the name were the other kind of semaphore
 -- KEYS[4]  marker   string, the kind, and how many permits there are in all
 -- ARGV[1]  kind     semaphore or leased_semaphore
--- ARGV[2]  total    how many there are to be; empty when nobody has said it
+-- ARGV[2]  total    how many there are to be; empty when the client does not say
 -- ARGV[3]  first    1 when it counts only where no permits are set yet
 -- ARGV[4]  channel  where Redisson's waiters listen
 --
 -- returns {1}        so it is, or it was set before
 --         {3, kind}  the name is in use as something else
---         {4}        no permits are set, and nobody has said how many
+--         {4}        no permits are set, and the client does not say how many
 --
 -- Safe to repeat: what is added is the difference to what was said before, so nothing.
 

@@ -31,7 +31,7 @@ end
 -- To let our readers in takes nothing from Java's: there is room for all of them.
 for _, head in ipairs(call('ZRANGE', queue, 0, -1)) do
   local client, mark = string.match(head, '^(.*):%d*([56])$')
-  -- Nobody overtakes a writer that still hears.
+  -- No reader overtakes a writer that still hears.
   if mark == '6' and call('PUBSUB', 'NUMSUB', wake .. client)[2] > 0 then break end
   call('ZREM', queue, head)
   if mark == '5' and call('PUBLISH', wake .. client, head) > 0 then

@@ -1,9 +1,9 @@
--- rwlock_release: give back what an owner holds, take away the dead, and let the next ones in.
+-- rwlock_release: give back what a writer holds, take away the dead, and let the next ones in.
 --
 -- KEYS[1]  lock     hash {mode, owner: count, owner:write: count}, Redisson's
 -- KEYS[2]  queue    sorted set of waiting owners, by arrival
 -- KEYS[3]  tomb     there for a while after a withdrawal, so that a late question is refused
--- ARGV[1]  owner    who gives back; empty: only the dead go
+-- ARGV[1]  owner    who gives back, whatever it holds; empty: only the dead go
 -- ARGV[2]  asker    who wants to come in, and lets in those before it; may be empty
 -- ARGV[3]  tag      the name in its hash tag, as the hold keys of readers begin
 -- ARGV[4]  tomb_ms  how long a withdrawn owner stays refused; 0 when it only gives back
@@ -46,13 +46,13 @@ if is and call('HLEN', lock) == 1 and call('DEL', lock) == 1 then
 end
 if mine and longest > 0 then call('PEXPIRE', lock, longest) end
 if not mine and tomb_ms == '0' and owner ~= '' then return {0} end
--- Where Java waits too, the lock stays free for whoever comes first, so that neither side
+-- Where Java waits too, the lock stays free for the first that comes, so that neither side
 -- starves; our first waiters are told all the same.
 for _, head in ipairs(call('ZRANGE', queue, 0, -1)) do
   local client, mark = string.match(head, '^(.*):%d*([56])$')
   local fits = client and (not is or is == 'read' and mark == '5')
   local stays = client and not fits and call('PUBSUB', 'NUMSUB', wake .. client)[2] > 0
-  if head == asker or stays then break end -- nobody overtakes
+  if head == asker or stays then break end -- no waiter overtakes
   local heard = fits and call('PUBLISH', wake .. client, head) > 0
   is = heard and (mark == '5' and 'read' or 'write') or is
   if not (heard and shared) then call('ZREM', queue, head) end

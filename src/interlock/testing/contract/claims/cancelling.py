@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from ....api.lock import AsyncFace
+from ....api.lock import AsyncAcquirable
 from ....errors import LockLost
+from ..scope import only
 from ..subjects import PLAIN, REENTRANT
-from ..terms import only
 from ..world import ASYNCIO, World
 
 
@@ -22,7 +22,7 @@ async def test_a_loss_cancels_the_body_and_the_block_raises_it(world: World) -> 
     with pytest.raises(LockLost) as lost:
         async with lock as hold:
             await world.revoke(hold)
-            world.hurry(hold)
+            world.make_all_due(hold)
             try:
                 await asyncio.sleep(60)
             except asyncio.CancelledError:
@@ -42,7 +42,7 @@ async def test_a_body_that_swallows_the_cancellation_still_hears_of_the_loss(
     with pytest.raises(LockLost):
         async with lock as hold:
             await world.revoke(hold)
-            world.hurry(hold)
+            world.make_all_due(hold)
             try:
                 await asyncio.sleep(60)
             except asyncio.CancelledError:
@@ -60,7 +60,7 @@ async def test_a_loss_in_nested_blocks_is_raised_by_both(world: World) -> None:
             with pytest.raises(LockLost):
                 async with lock:
                     await world.revoke(hold)
-                    world.hurry(hold)
+                    world.make_all_due(hold)
                     await asyncio.sleep(60)
 
     await _nothing_cancels_us()
@@ -93,7 +93,7 @@ async def test_a_cancellation_from_outside_stays_one_even_after_a_loss(world: Wo
         async with lock as hold:
             hold.on_lost(lambda _: tasks[0].cancel("from outside"))
             await world.revoke(hold)
-            world.hurry(hold)
+            world.make_all_due(hold)
             inside.set()
             await asyncio.sleep(60)
 
@@ -158,7 +158,7 @@ async def test_a_thousand_tasks_share_a_lock(world: World) -> None:
     lock, counter = _lock(world), [0]
     async with lock:
         pass  # the first time may cost more
-    asked = world.watch(lock).about(lock.name)
+    asked = world.traffic(lock).about(lock.name)
 
     async def count() -> None:
         async with lock:
@@ -170,14 +170,14 @@ async def test_a_thousand_tasks_share_a_lock(world: World) -> None:
         await asyncio.gather(*(count() for _ in range(1000)))
 
     assert counter == [1000]
-    # Only the head of the local line asks: once to take it, once to give it back.
-    assert world.watch(lock).about(lock.name) == asked + 2000
+    # Only the head of the local queue asks: once to take it, once to give it back.
+    assert world.traffic(lock).about(lock.name) == asked + 2000
     assert world.standing(lock) is None
 
 
-def _lock(world: World, **terms: Any) -> AsyncFace[Any]:
+def _lock(world: World, **terms: Any) -> AsyncAcquirable[Any]:
     lock = world.lock(**terms)
-    assert isinstance(lock, AsyncFace)
+    assert isinstance(lock, AsyncAcquirable)
     return lock
 
 

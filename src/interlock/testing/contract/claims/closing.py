@@ -7,8 +7,8 @@ from unittest.mock import patch
 
 import pytest
 
-from ....api import keeper
 from ....errors import StoreUnavailable
+from ....session import keeper
 from ..world import World
 
 
@@ -16,7 +16,7 @@ async def test_a_closed_client_has_released_what_it_held(world: World) -> None:
     _, lock, hold = await world.held()
     _, _, coming = await world.waiting()
 
-    await world.close(lock.client)
+    await world.close(world.client_of(lock))
 
     assert (await coming).token > hold.token
 
@@ -24,7 +24,7 @@ async def test_a_closed_client_has_released_what_it_held(world: World) -> None:
 async def test_a_hold_of_a_closed_client_is_lost(world: World) -> None:
     _, lock, hold = await world.held()
 
-    await world.close(lock.client)
+    await world.close(world.client_of(lock))
 
     assert await world.is_free()
     assert hold.lost
@@ -57,7 +57,7 @@ async def test_closing_ends_the_waiting_of_its_actors(world: World) -> None:
     _, lock, coming = await world.waiting()
 
     with patch.object(keeper, "GRACE", 0.05):  # nothing is on its way
-        await world.close(lock.client)
+        await world.close(world.client_of(lock))
 
     with pytest.raises(StoreUnavailable, match="closed"):
         async with asyncio.timeout(1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from ....errors import AcquireTimeout
 from ....events import Granted
 from ..subjects import PLAIN
-from ..world import World
+from ..world import SOON, World
 
 #: It takes locks only.
 ABOUT = PLAIN
@@ -20,7 +21,7 @@ async def test_the_decorator_names_the_lock_after_its_arguments(world: World) ->
     held: list[str] = []
 
     def ship(order: int, *, to: str = "x") -> int:
-        held.extend(key[1] for key in client.books.mine)
+        held.extend(key[1] for key in client._session.holds.current)
         return order
 
     async def ship_async(order: int, *, to: str = "x") -> int:
@@ -68,6 +69,72 @@ async def test_the_decorator_raises_or_skips_when_busy(world: World) -> None:
     with pytest.raises(AcquireTimeout):
         await world.actor().do(raising)
     assert ran == []
+
+
+async def test_a_call_that_may_be_skipped_does_not_wait_by_itself(world: World) -> None:
+    _, lock, hold = await world.held(name="orders")
+    ran: list[int] = []
+
+    def ship() -> bool:
+        ran.append(1)
+        return True
+
+    async def ship_async() -> bool:
+        return ship()
+
+    client = world.client()
+    skipping = client.locked("orders", on_busy="skip")(world.pick(ship, ship_async))
+
+    async with asyncio.timeout(SOON):
+        assert await world.actor().do(skipping) is None
+    assert ran == []
+    assert "Parked" not in world.told(client)
+    await world.close(world.client_of(lock))
+    assert await world.actor().do(skipping) is True
+    assert hold.lost
+
+
+async def test_a_call_that_may_be_skipped_waits_as_long_as_it_is_told(world: World) -> None:
+    alice, lock, _ = await world.held(name="orders")
+
+    def ship() -> bool:
+        return True
+
+    async def ship_async() -> bool:
+        return True
+
+    client = world.client()
+    function = world.pick(ship, ship_async)
+    coming = world.actor().start(client.locked("orders", timeout="9s", on_busy="skip")(function))
+    await world.until(lambda: "Parked" in world.told(client))
+    await alice.release(lock)
+
+    assert await coming is True
+
+
+async def test_a_call_that_may_be_skipped_runs_where_its_own_caller_holds_the_lock(
+    world: World,
+) -> None:
+    client = world.client()
+
+    def ship() -> bool:
+        return True
+
+    async def ship_async() -> bool:
+        return True
+
+    inner: Any = client.locked("orders", on_busy="skip")(world.pick(ship, ship_async))
+
+    def twice() -> Any:
+        return inner()
+
+    async def twice_async() -> Any:
+        return await inner()
+
+    outer = client.locked("orders", on_busy="skip")(world.pick(twice, twice_async))
+
+    assert await world.actor().do(outer) is True
+    assert await world.is_free("orders")
 
 
 async def test_a_generator_is_refused_because_its_body_runs_after_the_call(world: World) -> None:

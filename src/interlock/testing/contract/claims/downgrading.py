@@ -22,7 +22,7 @@ async def test_reentering_in_either_mode_asks_the_store_nothing(world: World) ->
     for mode, inner in (("read", ("read",)), ("write", ("write", "read"))):
         alice, rw = world.actor(), rwlock(world)
         hold: Any = await alice.acquire(getattr(rw, mode)())
-        asked = world.watch(rw).about("claim")
+        asked = world.traffic(rw).about("claim")
 
         for each in inner * 2:
             assert await alice.acquire(getattr(rw, each)()) is hold
@@ -30,7 +30,7 @@ async def test_reentering_in_either_mode_asks_the_store_nothing(world: World) ->
         for each in inner * 4:
             await alice.release(getattr(rw, each)())
 
-        assert world.watch(rw).about("claim") == asked
+        assert world.traffic(rw).about("claim") == asked
         assert hold.mode == mode
         await alice.release(hold)
         assert await world.is_free()
@@ -53,11 +53,11 @@ async def test_a_nested_read_that_was_left_keeps_the_write_renewed(world: World)
     await alice.acquire(rw.read())
     await alice.release(rw.read())
 
-    until = hold.until
+    until = hold._lease.until
     for _ in range(3):
         await world.renewed(hold)
 
-    assert hold.until > until
+    assert hold._lease.until > until
     assert not hold.lost
     assert await modes(world) == ["write"]
     assert await try_to(world, "read") is None
@@ -65,14 +65,14 @@ async def test_a_nested_read_that_was_left_keeps_the_write_renewed(world: World)
 
 async def test_who_reads_is_refused_to_write_at_once(world: World) -> None:
     alice, rw, hold = await reads(world)
-    asked = world.watch(rw).about("claim")
+    asked = world.traffic(rw).about("claim")
 
     with pytest.raises(UsageError, match="leave the read first"):
         await alice.acquire(rw.write())
     with pytest.raises(UsageError, match="claim"):
         await alice.attempt(rw.write())
 
-    assert world.watch(rw).about("claim") == asked
+    assert world.traffic(rw).about("claim") == asked
     assert not hold.lost
     await alice.release(rw.read())
     assert await alice.attempt(rw.write()) is not None
@@ -152,11 +152,11 @@ async def test_who_reads_on_is_kept(world: World) -> None:
     alice, _, hold = await writes(world)
     await alice.do(hold.downgrade)
 
-    until = hold.until
+    until = hold._lease.until
     for _ in range(3):
         await world.renewed(hold)
 
-    assert hold.until > until
+    assert hold._lease.until > until
     assert not hold.lost
     assert await modes(world) == ["read"]
 

@@ -1,4 +1,4 @@
-"""One holds it, the others do not; whoever came first is served first."""
+"""One holds it, the others do not; the waiter that came first is served first."""
 
 from __future__ import annotations
 
@@ -81,17 +81,17 @@ async def test_actors_of_a_client_are_served_in_the_order_of_their_arrival(world
     assert served == [0, 1, 2, 3]
 
 
-async def test_a_free_lock_costs_as_much_as_its_store_says(world: World) -> None:
+async def test_a_free_lock_costs_as_much_as_its_backend_says(world: World) -> None:
     alice, lock = world.actor(), world.lock()
     await alice.release(await alice.acquire(lock))  # the first time may cost more
-    asked = world.watch(lock).about(lock.name)
+    asked = world.traffic(lock).about(lock.name)
 
     hold = await alice.acquire(lock)
 
-    asked += lock.store.trips
-    assert world.watch(lock).about(lock.name) == asked
+    asked += world.round_trips
+    assert world.traffic(lock).about(lock.name) == asked
     await alice.release(hold)
-    assert world.watch(lock).about(lock.name) == asked + 1
+    assert world.traffic(lock).about(lock.name) == asked + 1
 
 
 async def test_a_try_at_a_busy_lock_is_not_queued(world: World) -> None:

@@ -13,7 +13,7 @@ async def test_a_hold_knows_its_facts(world: World) -> None:
 
     assert hold.name == lock.name == "claim"
     assert isinstance(hold.token, int)
-    assert hold.owner.startswith(f"{lock.client.identity}:")
+    assert hold.owner.startswith(f"{lock._session.identity}:")
     assert 10 < hold.expires_in < 20
     assert hold.lost is False
     hold.ensure()
@@ -117,15 +117,15 @@ async def test_a_lock_object_has_no_state_of_its_own(world: World) -> None:
 async def test_what_objects_say_of_themselves(world: World) -> None:
     alice, lock, hold = await world.held()
 
-    label = lock.client.backend.label
+    label = lock._session.backend.label
     assert "claim" in repr(lock)
-    assert lock.store.kind in repr(lock)
+    assert lock._store.kind in repr(lock)
     assert label in repr(lock)
     assert "held" in await alice.do(repr, lock)
     assert f"token={hold.token}" in repr(hold)
     assert "held" in repr(hold)
-    assert "holding 1" in repr(lock.client)
+    assert "holding 1" in repr(world.client_of(lock))
     await alice.release(hold)
     assert "released" in repr(hold)
-    assert "holding 0" in repr(lock.client)
-    assert label in repr(lock.client)
+    assert "holding 0" in repr(world.client_of(lock))
+    assert label in repr(world.client_of(lock))

@@ -10,8 +10,8 @@ import pytest
 
 from ....errors import LockLost, StoreMisconfigured
 from ....model import LockInfo
+from ..scope import only
 from ..subjects import KINDS, PERMITS, PLAIN, WHOLE
-from ..terms import only
 from ..world import World
 
 
@@ -48,7 +48,7 @@ async def revoke(world: World, reason: str = "") -> LockInfo | None:
 
 
 def here() -> tuple[str, int]:
-    """Where everybody runs who takes part in a claim."""
+    """Where every actor of a claim runs."""
     return socket.gethostname(), os.getpid()
 
 
@@ -152,7 +152,7 @@ async def test_an_onlooker_sees_who_reads_and_who_writes(world: World) -> None:
 @only(kinds=("latch",))
 async def test_an_onlooker_sees_what_a_latch_still_counts(world: World) -> None:
     latch: Any = world.client().latch("claim")
-    await world.actor().do(latch.set, 2)
+    await world.actor().do(latch.start, 2)
 
     info = await inspect(world)
     assert (info.kind, info.count, info.holders) == ("latch", 2, ())
@@ -184,7 +184,7 @@ async def test_an_onlooker_finds_everything_that_is_in_use(world: World) -> None
     for kind, make in KINDS.items():
         await alice.acquire(make(client, f"a {kind}"))
     await alice.acquire(client.rwlock("a read").read())
-    await alice.do(client.latch("a latch").set, 3)
+    await alice.do(client.latch("a latch").start, 3)
 
     kinds = {name: info.kind for name, info in (await found(world)).items()}
 
@@ -206,7 +206,7 @@ async def test_to_look_changes_nothing(world: World) -> None:
     assert not coming.done()
     await world.actor().release(hold)
     assert (await coming).token > hold.token
-    assert world.told(lock.client) == ["Granted", "Released"]
+    assert world.told(lock) == ["Granted", "Released"]
 
 
 # --- ending -----------------------------------------------------------------------------------
@@ -285,9 +285,9 @@ async def test_every_reader_is_revoked(world: World) -> None:
 @only(kinds=("latch",))
 async def test_a_latch_that_was_revoked_is_open(world: World) -> None:
     latch: Any = world.client().latch("claim")
-    await world.actor().do(latch.set, 3)
+    await world.actor().do(latch.start, 3)
     coming = world.actor().start(latch.wait)
-    await world.until(lambda: "Parked" in world.told(latch.client))
+    await world.until(lambda: "Parked" in world.told(latch))
 
     ended = await revoke(world, "enough")
 
@@ -305,7 +305,7 @@ async def test_wrong_names_are_refused_when_looking(world: World) -> None:
             with pytest.raises((ValueError, TypeError), match="name"):
                 await world.actor().do(act, name)
 
-    assert world.watch(client).requests == []
+    assert world.traffic(client).requests == []
 
 
 @only(kinds=WHOLE)

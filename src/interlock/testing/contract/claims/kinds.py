@@ -1,4 +1,4 @@
-"""One kind a name: whoever takes a name for something else is told so, and touches nothing."""
+"""One kind a name: a client that takes it for something else is told so, and touches nothing."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from ....errors import StoreMisconfigured
 from ....model import LockInfo
 from ..actors import Actor
+from ..scope import only
 from ..subjects import KINDS, WHOLE, primitive_of
-from ..terms import only
 from ..world import World
 
 #: Everything that a name can be in use as.
@@ -27,7 +27,7 @@ async def in_use(world: World) -> tuple[Actor, Any]:
     actor, client = world.actor(), world.client()
     if world.kind == "latch":
         latch = client.latch("claim")
-        await actor.do(latch.set, 1)
+        await actor.do(latch.start, 1)
         return actor, latch.count_down
     lock: Any = client.rwlock("claim").read() if world.kind == "rwlock" else world.lock(client)
     await actor.acquire(lock)
@@ -35,10 +35,10 @@ async def in_use(world: World) -> tuple[Actor, Any]:
 
 
 def mistakes(client: Any, kind: str) -> Iterator[partial[Any]]:
-    """Whatever somebody can do who thinks that the name is of another kind."""
+    """Whatever a client can do that takes the name for another kind."""
     if kind == "latch":
         latch = client.latch("claim")
-        yield partial(latch.set, 2)
+        yield partial(latch.start, 2)
         yield partial(latch.count_down)
         yield partial(latch.wait, timeout=1)
         return
@@ -81,7 +81,7 @@ async def test_a_name_in_use_as_another_kind_is_refused_and_not_touched(world: W
 
 async def test_a_sibling_is_refused_another_kind_as_well(world: World) -> None:
     actor, end = await in_use(world)
-    client = end.__self__.client
+    client = world.client_of(end.__self__)
     before = facts(await world.look())
 
     for kind in mistaken(world):

@@ -1,4 +1,4 @@
-"""Latches: everybody waits until the count is down, and nobody waits any longer."""
+"""Latches: every waiter waits until the count is down, and no longer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from ....errors import StoreUnavailable
 from ....recipes import lock as recipe
 from ..actors import Actor
-from ..terms import only
+from ..scope import only
 from ..world import ASYNCIO, World
 
 ABOUT = ("latch",)
@@ -24,22 +24,22 @@ def made(world: World, client: Any = None) -> Any:
 
 
 async def set_to(world: World, count: int) -> Any:
-    """A latch that somebody has set."""
+    """A latch that another client has set."""
     latch = made(world)
-    assert await world.actor().do(latch.set, count) is True
+    assert await world.actor().do(latch.start, count) is True
     return latch
 
 
 async def down(world: World, latch: Any) -> int:
-    """Count once, as somebody new."""
+    """Count once, by a new client."""
     left: int = await world.actor().do(latch.count_down)
     return left
 
 
 async def count(world: World, latch: Any = None) -> int:
-    """How many are left, as somebody else sees it."""
+    """How many are left, as another client sees it."""
     seen = made(world) if latch is None else latch
-    left: int = await world.actor().do(lambda: seen.count)
+    left: int = await world.actor().do(seen.count)
     return left
 
 
@@ -48,9 +48,9 @@ async def waits(
 ) -> tuple[Actor, Any, asyncio.Future[Any]]:
     """A new actor that waits, by a new client or as one more of the same."""
     actor, latch = world.actor(), made(world, client)
-    parked = world.told(latch.client).count("Parked")
+    parked = world.told(latch).count("Parked")
     coming = actor.start(latch.wait, **how)
-    await world.until(lambda: world.told(latch.client).count("Parked") > parked)
+    await world.until(lambda: world.told(latch).count("Parked") > parked)
     return actor, latch, coming
 
 
@@ -60,8 +60,8 @@ async def waits(
 async def test_a_latch_is_set_once(world: World) -> None:
     latch = await set_to(world, 2)
 
-    assert await world.actor().do(latch.set, 5) is False
-    assert await world.actor().do(made(world).set, 5) is False
+    assert await world.actor().do(latch.start, 5) is False
+    assert await world.actor().do(made(world).start, 5) is False
 
     assert await count(world) == 2
 
@@ -83,7 +83,7 @@ async def test_a_latch_that_is_down_stays_down_until_it_is_set_again(world: Worl
 
     assert await down(world, latch) == 0
     assert await world.actor().do(latch.wait, timeout=0) is True
-    assert await world.actor().do(latch.set, 2) is True
+    assert await world.actor().do(latch.start, 2) is True
     assert await world.actor().do(latch.wait, timeout=0) is False
     assert await count(world) == 2
 
@@ -91,11 +91,11 @@ async def test_a_latch_that_is_down_stays_down_until_it_is_set_again(world: Worl
 async def test_a_count_whose_answer_was_lost_counts_once(world: World) -> None:
     latch = await set_to(world, 3)
     counting = made(world)
-    world.watch(counting).losing.append("claim")
+    world.traffic(counting).losing.append("claim")
 
     assert await down(world, counting) == 2
 
-    assert world.watch(counting).losing == []
+    assert world.traffic(counting).losing == []
     assert await count(world, latch) == 2
 
 
@@ -103,7 +103,7 @@ async def test_the_last_count_opens_the_latch_even_if_its_answer_was_lost(world:
     await set_to(world, 1)
     _, _, coming = await waits(world)
     counting = made(world)
-    world.watch(counting).losing.append("claim")
+    world.traffic(counting).losing.append("claim")
 
     assert await down(world, counting) == 0
 
@@ -124,27 +124,26 @@ async def test_many_count_at_the_same_time(world: World) -> None:
 async def test_to_set_and_to_look_is_one_round_trip_each(world: World) -> None:
     latch = await set_to(world, 1)
     await down(world, latch)  # the first time may cost more
-    asked = world.watch(latch).about("claim")
+    asked = world.traffic(latch).about("claim")
 
-    await world.actor().do(latch.set, 2)
-    assert world.watch(latch).about("claim") == asked + 1
+    await world.actor().do(latch.start, 2)
+    assert world.traffic(latch).about("claim") == asked + 1
     await count(world, latch)
-    assert world.watch(latch).about("claim") == asked + 2
+    assert world.traffic(latch).about("claim") == asked + 2
     await down(world, latch)
-    trips = world.store_of(latch.client).trips
-    assert world.watch(latch).about("claim") == asked + 2 + trips
+    assert world.traffic(latch).about("claim") == asked + 2 + world.round_trips
 
 
 async def test_wrong_counts_are_refused_before_anything_is_sent(world: World) -> None:
     latch = made(world)
     for number in (0, -1, 2**31, True, 1.5, "2", None):
         with pytest.raises((ValueError, TypeError), match="count"):
-            await world.actor().do(latch.set, number)
+            await world.actor().do(latch.start, number)
     for seconds in (-2, float("nan"), True, "10"):
         with pytest.raises((ValueError, TypeError), match="timeout"):
             await world.actor().do(latch.wait, timeout=seconds)
 
-    assert world.watch(latch).requests == []
+    assert world.traffic(latch).requests == []
 
 
 # --- waiting ----------------------------------------------------------------------------------
@@ -155,7 +154,7 @@ async def test_a_latch_that_nobody_has_set_lets_everybody_pass(world: World) -> 
 
     assert await world.actor().do(latch.wait) is True
 
-    assert world.watch(latch).about("claim") == 1
+    assert world.traffic(latch).about("claim") == 1
     assert await count(world) == 0
     assert await world.look() is None
 
@@ -202,7 +201,7 @@ async def test_no_time_means_to_look_once(world: World) -> None:
 
     assert await world.actor().do(latch.wait, timeout=0) is False
 
-    assert "Parked" not in world.told(latch.client)
+    assert "Parked" not in world.told(latch)
 
 
 async def test_none_and_minus_one_mean_to_wait_for_good(world: World) -> None:
@@ -217,7 +216,7 @@ async def test_none_and_minus_one_mean_to_wait_for_good(world: World) -> None:
 async def test_who_hears_nothing_passes_within_the_poll_cap(world: World) -> None:
     with patch.object(recipe, "POLL_CAP", 0.1):
         latch, deaf = await set_to(world, 1), world.client()
-        world.watch(deaf).deaf = True
+        world.traffic(deaf).deaf = True
         _, _, coming = await waits(world, deaf)
 
         await down(world, latch)
@@ -232,9 +231,9 @@ async def test_waiting_leaves_nothing_to_keep(world: World) -> None:
     await down(world, latch)
     await coming
 
-    assert "holding 0" in repr(waiting.client)
+    assert "holding 0" in repr(world.client_of(waiting))
     assert await world.look() is None
-    assert set(world.told(waiting.client)) <= {"Parked", "Woken"}
+    assert set(world.told(waiting)) <= {"Parked", "Woken"}
 
 
 async def test_closing_ends_the_wait_and_harms_nobody_else(world: World) -> None:
@@ -242,7 +241,7 @@ async def test_closing_ends_the_wait_and_harms_nobody_else(world: World) -> None
     _, closing, coming = await waits(world)
     _, _, other = await waits(world)
 
-    await world.close(closing.client)
+    await world.close(world.client_of(closing))
 
     with pytest.raises(StoreUnavailable, match="closed"):
         async with asyncio.timeout(1):
@@ -256,7 +255,7 @@ async def test_closing_ends_the_wait_and_harms_nobody_else(world: World) -> None
 async def test_a_cancelled_wait_leaves_nothing_behind(world: World) -> None:
     latch, waiting = await set_to(world, 1), made(world)
     task = asyncio.create_task(waiting.wait())
-    await world.until(lambda: "Parked" in world.told(waiting.client))
+    await world.until(lambda: "Parked" in world.told(waiting))
 
     task.cancel("from outside")
     with pytest.raises(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""A lease that ended is reported to its holder, and harms nobody else."""
+"""A lease that ended is reported to its holder, and harms no other client."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from unittest.mock import patch
 
 import pytest
 
-from ....api import session, standing
 from ....drive import now
 from ....errors import LockLost
 from ..actors import AnyHold
+from ..scope import only
 from ..subjects import PLAIN
-from ..terms import only
-from ..world import World
+from ..world import World, session_of
 
 
 async def ended(world: World, hold: AnyHold) -> None:
@@ -45,7 +44,7 @@ async def test_a_late_release_of_a_shared_lock_object_does_not_free_the_next_hol
     alice, bob = world.actor(), world.actor()
     hold = await alice.acquire(lock)
     await ended(world, hold)
-    theirs = await bob.acquire(world.lock(lock.client))
+    theirs = await bob.acquire(world.lock(world.client_of(lock)))
 
     with pytest.raises(LockLost):
         await alice.release(lock)
@@ -96,7 +95,7 @@ async def test_a_hold_is_lost_by_the_clock_whether_or_not_anybody_noticed(world:
     _, _, hold = await world.held(lease=20)
 
     # As if the process had slept: nothing of it has run in the meantime, not even a keeper.
-    with patch.object(standing, "now", lambda: now() + 20):
+    with patch.object(session_of(hold), "clock", lambda: now() + 20):
         assert hold.lost
         assert hold.expires_in == 0
         with pytest.raises(LockLost, match="clock"):
@@ -110,7 +109,7 @@ async def test_a_release_after_the_validity_has_passed_says_so(world: World) -> 
     alice, _, hold = await world.held(lease=20)
 
     # The store would still take it back: its lease is longer than what we trusted.
-    with patch.object(session, "now", lambda: now() + 20), pytest.raises(LockLost):
+    with patch.object(session_of(hold), "clock", lambda: now() + 20), pytest.raises(LockLost):
         await alice.release(hold)
 
     assert await world.is_free()
@@ -123,7 +122,7 @@ async def test_callbacks_hear_of_a_loss_once(world: World) -> None:
     hold.on_lost(lambda _: 1 / 0)
     hold.on_lost(heard.append)
 
-    await world.until(lambda: "Lost" in world.told(lock.client))
+    await world.until(lambda: "Lost" in world.told(lock))
     await world.until(lambda: bool(heard))
 
     assert heard == [hold]
@@ -131,7 +130,7 @@ async def test_callbacks_hear_of_a_loss_once(world: World) -> None:
     assert heard == [hold, hold]
 
 
-@only(kinds=("lock", "semaphore"))  # where siblings stand in line, and where they ask
+@only(kinds=("lock", "semaphore"))  # where siblings wait in the local queue, and where they ask
 async def test_a_sibling_gets_what_was_lost(world: World) -> None:
     _, lock, hold = await world.held(lease=0.2, renew=False)
     coming = world.actor().start(lock.acquire)

@@ -93,7 +93,7 @@ async def test_wrong_names_are_refused_before_anything_is_sent(world: World) -> 
         with pytest.raises((ValueError, TypeError), match="name"):
             world.lock(client, name)
 
-    assert world.watch(client).requests == []
+    assert world.traffic(client).requests == []
 
 
 async def test_the_longest_name_is_taken(world: World) -> None:
@@ -108,7 +108,7 @@ async def test_wrong_terms_are_refused_by_the_name_of_their_argument(world: Worl
         with pytest.raises((ValueError, TypeError), match=argument):
             world.lock(client, **{argument: value})
 
-    assert world.watch(client).requests == []
+    assert world.traffic(client).requests == []
 
 
 async def test_a_wrong_timeout_of_an_acquire_is_refused_before_anything_is_sent(
@@ -119,7 +119,7 @@ async def test_a_wrong_timeout_of_an_acquire_is_refused_before_anything_is_sent(
         with pytest.raises((ValueError, TypeError), match="timeout"):
             await alice.acquire(lock, timeout=value)
 
-    assert world.watch(lock).requests == []
+    assert world.traffic(lock).requests == []
     assert await alice.acquire(lock, timeout=0) is not None
 
 

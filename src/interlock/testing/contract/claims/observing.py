@@ -8,8 +8,8 @@ import pytest
 
 from ....errors import AcquireTimeout
 from ....events import Granted, Released
+from ..scope import only
 from ..subjects import PLAIN
-from ..terms import only
 from ..world import World
 
 
@@ -17,7 +17,7 @@ async def test_a_quiet_acquisition_is_granted_and_released(world: World) -> None
     alice, lock, hold = await world.held()
     await alice.release(lock)
 
-    granted, released = world.events(lock.client)
+    granted, released = world.events(lock)
     assert isinstance(granted, Granted)
     assert isinstance(released, Released)
     assert (granted.name, granted.owner, granted.token) == (hold.name, hold.owner, hold.token)
@@ -31,10 +31,10 @@ async def test_a_waiter_is_parked_woken_granted_and_released(world: World) -> No
     await coming
     await bob.release(his)
 
-    first, *_ = events = world.events(his.client)
+    first, *_ = events = world.events(his)
     parked: Any = first
     assert parked.holder == hold.owner
-    assert world.told(his.client) == ["Parked", "Woken", "Granted", "Released"]
+    assert world.told(his) == ["Parked", "Woken", "Granted", "Released"]
     assert len({event.owner for event in events}) == 1
 
 
@@ -45,7 +45,7 @@ async def test_a_waiter_that_gives_up_is_parked_and_withdrawn(world: World) -> N
     with pytest.raises(AcquireTimeout):
         await bob.acquire(his, timeout=0.5)
 
-    told = world.told(his.client)
+    told = world.told(his)
     assert set(told[:-1]) == {"Parked"}
     assert told[-1] == "Withdrawn"
 
@@ -57,16 +57,16 @@ async def test_a_kept_hold_is_renewed_until_it_is_lost(world: World) -> None:
         await world.renewed(hold)
     await world.revoke(hold)
     await world.lost(hold)
-    await world.until(lambda: "Lost" in world.told(lock.client))
+    await world.until(lambda: "Lost" in world.told(lock))
 
-    told = world.told(lock.client)
+    told = world.told(lock)
     assert told == ["Granted", "Renewed", "Renewed", "Lost"]
 
 
 @only(kinds=PLAIN)
 async def test_an_observer_that_raises_harms_nobody(world: World) -> None:
     client, alice = world.client(), world.actor()
-    client.observer = lambda _: 1 / 0  # type: ignore[assignment]
+    client._session.observer = lambda _: 1 / 0  # type: ignore[assignment]
 
     async with alice.within(world.lock(client)) as hold:
         assert not hold.lost

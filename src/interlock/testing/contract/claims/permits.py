@@ -132,9 +132,28 @@ async def test_permits_that_nobody_has_set_are_refused(world: World) -> None:
     with pytest.raises(StoreMisconfigured, match="permits="):
         await bob.attempt(unset)
 
-    assert await available(world) == 0
     await set_permits(world, 1)
     assert await bob.attempt(unset) is not None
+
+
+async def test_permits_that_nobody_has_set_are_refused_in_the_same_words_by_whoever_asks(
+    world: World,
+) -> None:
+    bob, unset = world.actor(), world.lock(permits=None)
+    semaphore: Any = unset
+    said: list[str] = []
+
+    for ask in (semaphore.available, semaphore.locked, semaphore.acquire):
+        with pytest.raises(StoreMisconfigured, match="permits=") as refused:
+            await bob.do(ask)
+        said.append(str(refused.value))
+
+    assert len(set(said)) == 1
+    assert await world.look() is None
+    await set_permits(world, 0)
+    assert await bob.do(semaphore.available) == 0
+    assert await bob.do(semaphore.locked) is True
+    assert await bob.attempt(unset) is None
 
 
 async def test_more_permits_let_in_who_waits_at_once(world: World) -> None:
@@ -196,4 +215,4 @@ async def test_wrong_numbers_are_refused_before_anything_is_sent(world: World) -
         with pytest.raises((ValueError, TypeError), match="permits"):
             await world.actor().do(semaphore.set_permits, number)
 
-    assert world.watch(client).requests == []
+    assert world.traffic(client).requests == []

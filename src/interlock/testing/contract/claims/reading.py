@@ -11,7 +11,7 @@ import pytest
 from ....errors import AcquireTimeout
 from ..actors import Actor
 from ..scenes.readers import modes, reads, rwlock, try_to, waits, writes
-from ..terms import only
+from ..scope import only
 from ..world import ASYNCIO, World
 
 ABOUT = ("rwlock",)
@@ -23,17 +23,17 @@ ABOUT = ("rwlock",)
 async def test_several_read_at_once(world: World) -> None:
     _, rw, _ = await reads(world)
     await reads(world)
-    await reads(world, rw.client)
+    await reads(world, world.client_of(rw))
 
     assert await try_to(world, "read") is not None
-    assert await try_to(world, "read", rw.client) is not None
+    assert await try_to(world, "read", world.client_of(rw)) is not None
     assert await modes(world) == ["read"] * 5
 
 
 async def test_a_writer_excludes_everybody(world: World) -> None:
     alice, rw, _ = await writes(world)
 
-    for client in (None, rw.client):
+    for client in (None, world.client_of(rw)):
         assert await try_to(world, "read", client) is None
         assert await try_to(world, "write", client) is None
 
@@ -47,7 +47,7 @@ async def test_readers_exclude_a_writer(world: World) -> None:
     bob, his, _ = await reads(world)
 
     assert await try_to(world, "write") is None
-    assert await try_to(world, "write", hers.client) is None
+    assert await try_to(world, "write", world.client_of(hers)) is None
     await alice.release(hers.read())
     assert await try_to(world, "write") is None
     await bob.release(his.read())
@@ -137,7 +137,7 @@ async def test_a_writer_that_waits_is_not_overtaken_by_readers(world: World) -> 
     bob, his, writing = await waits(world, "write")
 
     assert await try_to(world, "read") is None
-    assert await try_to(world, "read", hers.client) is None
+    assert await try_to(world, "read", world.client_of(hers)) is None
     _, _, reading = await waits(world, "read")
     await alice.release(hers.read())
     await writing
@@ -152,7 +152,7 @@ async def test_a_writer_that_gives_up_lets_the_readers_behind_it_in(world: World
     _, _, writing = await waits(world, "write", timeout=0.3)
     rw = rwlock(world)
     reading = world.actor().start(rw.read().acquire)
-    await world.until(lambda: "Parked" in world.told(rw.client) or writing.done())
+    await world.until(lambda: "Parked" in world.told(rw) or writing.done())
 
     with pytest.raises(AcquireTimeout):
         await writing
@@ -168,7 +168,7 @@ async def test_a_cancelled_writer_lets_the_readers_behind_it_in(world: World) ->
     await reads(world)
     rw = rwlock(world)
     writing = asyncio.create_task(rw.write().acquire())
-    await world.until(lambda: "Parked" in world.told(rw.client))
+    await world.until(lambda: "Parked" in world.told(rw))
     _, _, reading = await waits(world, "read")
 
     writing.cancel()

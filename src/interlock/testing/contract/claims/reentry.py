@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from ....errors import AcquireTimeout, LockLost, NotHeld
+from ....recipes.self_wait import stacked
 from ..actors import Actor
+from ..scope import only
 from ..subjects import PERMITS, REENTRANT
-from ..terms import only
-from ..world import World
+from ..world import BLOCKING, World
 
 
 @only(kinds=REENTRANT)
 async def test_reentering_asks_the_store_nothing(world: World) -> None:
     alice, lock, hold = await world.held()
-    asked = world.watch(lock).about(lock.name)
+    asked = world.traffic(lock).about(lock.name)
 
     again = [await alice.acquire(lock) for _ in range(3)]
-    tried = await alice.attempt(world.lock(lock.client))
+    tried = await alice.attempt(world.lock(world.client_of(lock)))
 
-    assert world.watch(lock).about(lock.name) == asked
+    assert world.traffic(lock).about(lock.name) == asked
     assert {each.token for each in [*again, tried] if each is not None} == {hold.token}
     assert tried is hold
 
@@ -27,7 +30,7 @@ async def test_reentering_asks_the_store_nothing(world: World) -> None:
 @only(kinds=REENTRANT)
 async def test_releases_are_counted_and_the_last_one_frees(world: World) -> None:
     alice, lock, hold = await world.held()
-    asked = world.watch(lock).about(lock.name)
+    asked = world.traffic(lock).about(lock.name)
     await alice.acquire(lock)
     await alice.acquire(lock)
 
@@ -35,7 +38,7 @@ async def test_releases_are_counted_and_the_last_one_frees(world: World) -> None
     await alice.release(hold)
 
     assert await world.actor().attempt(world.lock()) is None
-    assert world.watch(lock).about(lock.name) == asked
+    assert world.traffic(lock).about(lock.name) == asked
     await alice.release(lock)
     assert await world.actor().attempt(world.lock()) is not None
     with pytest.raises(NotHeld):
@@ -72,15 +75,82 @@ async def test_a_child_does_not_inherit_the_lock(world: World) -> None:
         await child.release(lock)
 
 
-@only(kinds=REENTRANT)
-async def test_reentering_what_was_lost_says_so(world: World) -> None:
+@only(kinds=REENTRANT, faces=(BLOCKING,))  # the block of a task is cancelled before it could
+async def test_a_block_that_has_lost_its_lock_cannot_enter_it_again(world: World) -> None:
+    alice, lock, tokens = world.actor(), world.lock(lease=0.1, renew=False), [0]
+
+    with pytest.raises(LockLost):
+        async with alice.within(lock) as hold:
+            tokens.append(hold.token)
+            await world.until(lambda: hold.lost)
+            for _ in range(2):
+                with pytest.raises(LockLost):
+                    await alice.acquire(lock)
+
+    assert (await alice.acquire(lock)).token > tokens[-1] > 0
+
+
+async def test_a_hold_that_was_lost_and_never_released_is_in_nobodys_way(world: World) -> None:
     alice, lock, hold = await world.held(lease=0.1, renew=False)
     await world.until(lambda: hold.lost)
 
-    with pytest.raises(LockLost):
-        await alice.acquire(lock)
+    again = await alice.acquire(lock, timeout=5)
+
+    assert again.token > hold.token
     with pytest.raises(LockLost):
         await alice.release(hold)
+    again.ensure()
+    await world.until(lambda: world.told(lock).count("Lost") == 1)
+    await alice.release(lock)
+
+
+async def test_losing_and_taking_again_for_ever_leaves_one_hold_behind(world: World) -> None:
+    alice, lock = world.actor(), world.lock()
+    for _ in range(4):
+        hold = await alice.acquire(lock, timeout=5)
+        await world.revoke(hold)
+        await world.lost(hold)
+
+    last = await alice.acquire(lock)  # without any limit
+
+    assert await alice.do(lambda: len(list(stacked(lock._session.holds.current[lock._key])))) == 2
+    await world.until(lambda: world.told(lock).count("Lost") == 4)
+    await alice.release(last)
+    with pytest.raises(LockLost):
+        await alice.release(lock)  # of the hold before it
+    with pytest.raises(NotHeld):
+        await alice.release(lock)
+
+
+@only(kinds=("lock", "mutex"))
+async def test_a_late_release_by_the_lock_is_that_of_the_hold_that_was_lost(world: World) -> None:
+    alice, lock, hold = await world.held()
+    await world.revoke(hold)
+    await world.lost(hold)
+
+    async with alice.within(world.lock(world.client_of(lock))) as anew:
+        with pytest.raises(LockLost) as late:
+            await alice.release(lock)
+        anew.ensure()
+
+    assert late.value.token == hold.token
+    assert await world.is_free()
+
+
+@only(kinds=("rwlock",))
+async def test_a_late_release_of_a_read_is_told_that_it_was_lost(world: World) -> None:
+    alice, client = world.actor(), world.client()
+    cache = client.rwlock("claim")
+    read: Any = await alice.acquire(cache.read())
+    await world.revoke(read)
+    await world.lost(read)
+    write: Any = await alice.acquire(cache.write())
+
+    with pytest.raises(LockLost):
+        await alice.release(cache.read())
+
+    write.ensure()
+    await alice.release(cache.write())
 
 
 @only(kinds=REENTRANT)

@@ -11,8 +11,8 @@ import pytest
 
 from ....errors import AcquireTimeout
 from ....recipes import lock as recipe
+from ..scope import only
 from ..subjects import PLAIN
-from ..terms import only
 from ..world import World
 
 
@@ -51,6 +51,21 @@ async def test_a_timeout_behind_a_sibling_names_the_holder_too(world: World) -> 
         await world.actor().acquire(lock, timeout=0.01)
 
     assert f"{socket.gethostname()}:{os.getpid()}" in (refused.value.holder or "")
+
+
+async def test_a_timeout_says_how_long_was_waited_and_nothing_of_it_where_none_was(
+    world: World,
+) -> None:
+    _, lock, _ = await world.held()
+
+    for each in (world.lock(), lock):
+        with pytest.raises(AcquireTimeout, match=r"'claim' is held.*timeout=0") as refused:
+            await world.actor().acquire(each, timeout=0)
+        assert "wait longer" not in str(refused.value)
+        with pytest.raises(AcquireTimeout, match=r"still held .*after \d+ ms of waiting") as late:
+            await world.actor().acquire(each, timeout=0.01)
+        assert refused.value.timeout == 0
+        assert late.value.timeout == 0.01
 
 
 async def _introduced(world: World) -> None:
@@ -92,7 +107,7 @@ async def test_no_time_means_one_try(world: World) -> None:
     with pytest.raises(AcquireTimeout):
         await bob.acquire(his)
 
-    assert "Parked" not in world.told(his.client)
+    assert "Parked" not in world.told(his)
     assert await world.actor().acquire(world.lock(name="free", timeout=0)) is not None
 
 
@@ -101,7 +116,7 @@ async def test_none_and_minus_one_mean_no_limit(world: World) -> None:
         alice, hers, _ = await world.held(name=str(number))
         bob, his = world.actor(), world.lock(name=str(number), timeout=0.001)
         coming = bob.start(his.acquire, timeout=forever)
-        await world.until(lambda his=his: "Parked" in world.told(his.client))  # type: ignore[misc]
+        await world.until(lambda his=his: "Parked" in world.told(his))  # type: ignore[misc]
 
         await alice.release(hers)
 
@@ -151,7 +166,7 @@ async def test_waiting_for_long_raises_nothing(world: World) -> None:
     with patch.object(recipe, "POLL_CAP", 0.01):
         alice, hers, _ = await world.held()
         _, his, coming = await world.waiting()
-        await world.until(lambda: world.told(his.client).count("Parked") > 15)
+        await world.until(lambda: world.told(his).count("Parked") > 15)
 
         await alice.release(hers)
 
@@ -162,14 +177,14 @@ async def test_a_waiter_that_hears_nothing_asks_again_by_itself(world: World) ->
     with patch.object(recipe, "POLL_CAP", 0.1):
         alice, hers, _ = await world.held()
         bob, his = world.actor(), world.lock()
-        world.watch(his).deaf = True
+        world.traffic(his).deaf = True
         coming = bob.start(his.acquire)
-        await world.until(lambda: "Parked" in world.told(his.client))
+        await world.until(lambda: "Parked" in world.told(his))
 
         await alice.release(hers)
 
         assert not (await coming).lost
-    assert "Woken" not in world.told(his.client)
+    assert "Woken" not in world.told(his)
 
 
 async def test_a_failed_acquire_never_runs_the_body(world: World) -> None:

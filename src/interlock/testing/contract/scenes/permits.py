@@ -11,7 +11,7 @@ WRONG_NUMBERS: tuple[Any, ...] = (0, -1, 2**31, True, 1.5, "2")
 
 
 async def available(world: World, semaphore: Any = None) -> int:
-    """How many permits are free, as somebody else sees it."""
+    """How many permits are free, as another client sees it."""
     seen: Any = world.lock(permits=None) if semaphore is None else semaphore
     free: int = await world.actor().do(seen.available)
     return free

@@ -30,12 +30,12 @@ async def waits(world: World, mode: str, **how: Any) -> tuple[Actor, Any, asynci
     """A new actor that waits to read or to write, by a new client."""
     actor, rw = world.actor(), rwlock(world)
     coming = actor.start(getattr(rw, mode)().acquire, **how)
-    await world.until(lambda: "Parked" in world.told(rw.client))
+    await world.until(lambda: "Parked" in world.told(rw))
     return actor, rw, coming
 
 
 async def try_to(world: World, mode: str, client: Any = None) -> Any:
-    """What somebody new gets who tries once."""
+    """What a new actor gets that tries once."""
     return await world.actor().attempt(getattr(rwlock(world, client), mode)())
 
 

@@ -1,0 +1,1 @@
+"""What only memory needs: the records of a process, and their mutex."""

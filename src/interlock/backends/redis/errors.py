@@ -1,0 +1,96 @@
+"""What the server's errors mean for a lock, each in one sentence.  Pure.
+
+The important distinction is whether the operation was executed: an error reply says that it
+was not, so nothing has to be withdrawn.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ...errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
+from ...ledger import OtherKind
+
+_UNAVAILABLE = {
+    "LOADING": "is still loading its data",
+    "BUSY": "is busy with a script of another client",
+    "MASTERDOWN": "is a replica that has lost its master",
+    "READONLY": "is a read-only replica",
+    "CLUSTERDOWN": "belongs to a cluster that is down",
+    "TRYAGAIN": "is moving this name to another node",
+    "NOREPLICAS": "does not have enough replicas to accept writes",
+    "MISCONF": "refuses writes because it cannot save its data",
+    "OOM": "is out of memory (maxmemory) and refuses writes",
+    "max number of clients reached": "has no room for another client (maxclients)",
+}
+
+_MISCONFIGURED = {
+    "NOPERM": "denies this user a command, key or channel that locks need (see the ACL in docs)",
+    "NOAUTH": "requires a password; put it into the URL or pass password=",
+    "unauthenticated": "requires a password; put it into the URL or pass password=",
+    "WRONGPASS": "refused the user name or password",
+    "EXECABORT": "aborted the operation",
+}
+
+# Redis 7.0 has no code for a right that is missing inside a script.
+_MISCONFIGURED["can't run this command"] = _MISCONFIGURED["NOPERM"]
+
+_CODES = re.compile(r"\b(" + "|".join([*_UNAVAILABLE, *_MISCONFIGURED, "WRONGTYPE"]) + r")\b")
+
+
+class Denied(StoreMisconfigured):
+    """A right was missing in the middle of a script, which may have written before."""
+
+    partial = True
+
+
+def is_noscript(text: str) -> bool:
+    """Whether the server does not know the script's text yet, and has done nothing."""
+    return text.startswith("NOSCRIPT")
+
+
+def from_reply(text: str, keys: tuple[str, ...], store: str) -> StoreError:
+    """Turn an error reply of the server into an error for the caller."""
+    found = _CODES.search(text)
+    code = found.group(1) if found else ""
+    if code == "WRONGTYPE":
+        name = keys[0] if keys else "?"
+        return OtherKind(
+            f"{name!r} is already another kind of key on {store}, so it cannot be this kind "
+            "of lock; nothing was touched: choose another name",
+            store,
+        )
+    if code in _UNAVAILABLE:
+        return StoreUnavailable(f"{store} {_UNAVAILABLE[code]}", store)
+    if code in _MISCONFIGURED:
+        kind = Denied if "user_script" in text else StoreMisconfigured
+        return kind(f"{store} {_MISCONFIGURED[code]}", store)
+    return StoreError(f"{store} answered: {text}", store)
+
+
+def not_sent(cause: BaseException, store: str) -> StoreError:
+    """The connection could not be made: nothing was asked."""
+    return StoreUnavailable(f"cannot reach {store}: {_reason(cause)}", store)
+
+
+def foreign(data: bytes, store: str, replied: bool, reached: bool) -> StoreError:
+    """What came in place of a reply is none of Redis's; its first line says what it is.
+
+    A connection that never brought a reply leads to something else, which has executed nothing;
+    and where no Redis server was ever reached, asking again is of no use.
+    """
+    line = data.partition(b"\n")[0].rstrip(b"\r")[:80]
+    text = f"{store} answered {line.decode('latin-1')!r}: is that a Redis server?"
+    return OutcomeUnknown(text, store) if replied else StoreUnavailable(text, store, not reached)
+
+
+def not_answered(cause: BaseException | str, store: str) -> StoreError:
+    """The question went out and no answer came back."""
+    reason = cause if isinstance(cause, str) else _reason(cause)
+    return OutcomeUnknown(f"{store} did not answer: {reason}", store)
+
+
+def _reason(cause: BaseException) -> str:
+    if isinstance(cause, TimeoutError):
+        return "timed out"
+    return str(cause) or type(cause).__name__

@@ -1,0 +1,218 @@
+"""One blocking connection: packed commands out, replies in, never longer than allowed."""
+
+from __future__ import annotations
+
+import math
+import os
+import select
+import socket
+import ssl
+import struct
+import sys
+import threading
+from contextlib import suppress
+from threading import get_ident
+from typing import Any
+
+import hiredis
+
+from ....drive import now
+from ....steps import Reply
+from .handshakes import ConnectionFactory, open_blocking, socket_of
+from .protocol import INCOMPLETE, new_reader
+
+#: Seconds after which an idle connection is looked at before it is used again.
+FRESH = 0.1
+
+
+class _MainThread:
+    """The main thread; in a forked child it is the one that forked."""
+
+    def __init__(self) -> None:
+        self.note()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self.note)
+
+    def note(self) -> None:
+        self.ident = threading.main_thread().ident
+
+
+_main = _MainThread()
+
+
+class NotRedis(ConnectionError):
+    """What came is no reply of Redis's: the connection is of no use any more."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        super().__init__("it does not speak Redis's protocol")
+
+
+class BlockingConnection:
+    """A connection, used by one thread at a time."""
+
+    #: Whether it has ever brought a reply.
+    replied = False
+
+    def __init__(self, factory: ConnectionFactory, until: float) -> None:
+        self._connection = open_blocking(factory, until)
+        self._take_over(socket_of(self._connection))
+        self._limit = factory.timeout
+        self._timeout, self._used_at, self._until = -1.0, now(), until
+
+    def _take_over(self, sock: socket.socket) -> None:
+        """Let the kernel keep the time where it can: that saves a poll before each call."""
+        self._socket, self._reader = sock, new_reader()
+        self._kernel_times = sys.platform == "linux" and not isinstance(sock, ssl.SSLSocket)
+        if self._kernel_times:
+            sock.settimeout(None)
+            self._poll = select.poll()
+            self._poll.register(sock, select.POLLIN)
+        self._send, self._recv = sock.send, sock.recv
+        self._feed, self._gets = self._reader.feed, self._reader.gets
+
+    def prepare(self, until: float) -> bool:
+        """Get ready for replies until then; False when the server has closed it meanwhile."""
+        at = now()
+        if at - self._used_at > FRESH and self._ended():
+            return False
+        self._used_at, timeout = at, until - at
+        if timeout > 0.98 * self._limit:
+            # Near enough, and the socket need not be told each time; a loss that this holds
+            # up is still reported before validity ends (see `model.guard`).
+            timeout = self._limit
+        self._until = at + timeout
+        try:
+            if timeout != self._timeout:
+                self._limit_socket(max(timeout, 0.001))
+        except OSError:
+            return False
+        return True
+
+    def _ended(self) -> bool:
+        if not hasattr(select, "poll"):  # Windows, where select takes any socket
+            return bool(select.select([self._socket], [], [], 0)[0])
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def _limit_socket(self, timeout: float) -> None:
+        self._timeout = timeout
+        if not self._kernel_times:
+            self._socket.settimeout(timeout)
+            return
+        timeval = struct.pack("ll", int(timeout), int(timeout % 1 * 1_000_000))
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, timeval)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, timeval)
+
+    def ask(self, data: bytes) -> Reply:
+        """Send one command and read its reply; OSError when there is none in time."""
+        answer = b""
+        try:
+            if (sent := self._send(data)) < len(data):
+                self._send_rest(data, sent)
+            if get_ident() == _main.ident:
+                self._poll_for(self._timeout)
+            self._feed(answer := self._recv(65536))
+            reply = self._gets()
+        except BlockingIOError:
+            raise TimeoutError("timed out") from None
+        except hiredis.ProtocolError as error:
+            raise NotRedis(answer) from error
+        # Nothing more to read also means that the end was read: see `_receive`.
+        return self.read() if reply is INCOMPLETE else reply
+
+    def send(self, data: bytes) -> None:
+        """Send something whose reply is read apart; OSError when it cannot be sent in time.
+
+        It tells the socket nothing, because another thread may be reading at the same time.
+        """
+        try:
+            sent = self._send(data)
+            if sent < len(data):
+                self._send_rest(data, sent)
+        except BlockingIOError:
+            raise TimeoutError("timed out") from None
+
+    def _send_rest(self, data: bytes, sent: int) -> None:
+        """The socket took a part of it, and counts its time anew for each."""
+        while sent < len(data):
+            self._limit_until(self._until)
+            sent += self._send(memoryview(data)[sent:])
+
+    def read(self) -> Reply:
+        """The next reply; OSError when it is not complete in time, counted from the question."""
+        if (reply := self.read_until(self._until)) is INCOMPLETE:
+            raise TimeoutError("timed out")
+        self.replied = True
+        return reply
+
+    def read_until(self, until: float) -> Reply:
+        """The next reply or message; INCOMPLETE when it has not come by then."""
+        data = b""
+        try:
+            while (reply := self._gets()) is INCOMPLETE:
+                self._feed(data := self._receive(until))
+        except TimeoutError:
+            return INCOMPLETE
+        except hiredis.ProtocolError as error:
+            raise NotRedis(data) from error
+        return reply
+
+    def _receive(self, until: float) -> bytes:
+        """Whatever comes next.  The kernel waits for each piece anew, so it is told the rest."""
+        left = self._limit_until(until)
+        if get_ident() == _main.ident:
+            self._poll_for(left)
+        try:
+            data: bytes = self._recv(65536)
+        except BlockingIOError:
+            raise TimeoutError("timed out") from None
+        if not data:
+            raise ConnectionError("the server closed the connection")
+        return data
+
+    def _limit_until(self, until: float) -> float:
+        left = until - now()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self._limit_socket(max(left, 0.001))
+        return left
+
+    def _poll_for(self, timeout: float) -> None:
+        """Wait in the main thread, where signal handlers run: after each of them Python asks the
+        kernel once more, which would begin to count anew; a poll counts on."""
+        if self._kernel_times and not self._poll.poll(math.ceil(timeout * 1000)):
+            raise TimeoutError("timed out")
+
+    def abandon(self) -> None:
+        """In a forked child: leave the socket to the parent, without a word.
+
+        A child that returns from a signal handler into a call of its parent's must not take the
+        answer.  The descriptor stays taken, or the next file that is opened would be asked in its
+        stead.
+        """
+        with suppress(OSError):
+            void = os.open(os.devnull, os.O_RDWR)
+            try:
+                os.dup2(void, self._socket.fileno(), inheritable=False)
+            finally:
+                os.close(void)
+
+    def shut_down(self) -> None:
+        """End it while another thread uses it, which then closes it."""
+        with suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        self._connection.disconnect()
+
+
+def close_all(connections: Any) -> None:
+    """Close every connection of a deque that other threads may empty as well."""
+    while connections:
+        try:
+            connection = connections.pop()
+        except IndexError:
+            return
+        connection.close()

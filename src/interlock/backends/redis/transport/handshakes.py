@@ -1,0 +1,230 @@
+"""Opening connections by way of redis-py (TCP, TLS, unix, HELLO, AUTH, SELECT).
+
+Below its commands redis-py is a handshake and a socket.  A link takes the socket of a
+connection that redis-py has opened and exchanges packed commands on it; that is several
+times as fast as going through its command layer, and keeps retries where the outcome is
+known.  The private attributes that this needs are named here and nowhere else.
+
+redis-py waits anew for each address, each answer of the handshake and each piece of it, so a
+handshake whose answers drip in never ends for it; and it does not say what it could not
+understand.  The classes here put one limit on the whole, and remember what was read last.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+# Looking up a host imports this when it is first needed.  A fork in that very moment, by
+# another thread, would leave its import lock held for ever in the child.
+import encodings.idna  # noqa: F401
+import math
+import os
+import socket
+import ssl
+from types import TracebackType
+from typing import Any, Protocol
+
+from redis import exceptions
+
+from ....drive import now
+from ....errors import InterlockError, StoreMisconfigured
+from ..errors import foreign, not_sent
+
+
+class ConnectionFactory(Protocol):
+    """How to open connections to one server."""
+
+    label: str
+    timeout: float
+    connect_timeout: float
+    #: 2 where wakes must have a connection of their own.
+    protocol: int
+    #: Whether a Redis server has ever answered there.
+    reached: bool
+
+    def blocking(self) -> Any: ...
+    def asyncio(self) -> Any: ...
+
+
+class TimedSocket:
+    """A socket on which everything ends at one instant, however the bytes come."""
+
+    def __init__(self, raw: socket.socket, until: float) -> None:
+        self.raw, self._until, self._pid = raw, until, os.getpid()
+        self.last_read = b""
+
+    def _limited(self) -> socket.socket:
+        if self._pid != os.getpid():
+            raise ConnectionError("it is the parent's: a signal handler has forked")
+        left = self._until - now()
+        if left <= 0:
+            raise TimeoutError("timed out")
+        self.raw.settimeout(left)
+        return self.raw
+
+    def recv(self, *size: int) -> bytes:
+        self.last_read = self._limited().recv(*size)
+        return self.last_read
+
+    def recv_into(self, buffer: Any, *size: int) -> int:
+        count = self._limited().recv_into(buffer, *size)
+        self.last_read = bytes(buffer[:count])
+        return count
+
+    def sendall(self, data: bytes) -> None:
+        self._limited().sendall(data)
+
+    def settimeout(self, timeout: float | None) -> None:
+        """What redis-py would wait does not count."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+class RecordingStream:
+    """A stream that remembers what was read last; asyncio limits the whole of a handshake."""
+
+    def __init__(self, raw: Any) -> None:
+        self._raw, self.last_read = raw, b""
+
+    async def read(self, size: int = -1) -> bytes:
+        self.last_read = await self._raw.read(size)
+        return self.last_read
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._raw, name)
+
+
+class TimedOpening:
+    """Mixed into a blocking connection of redis-py: it is open at `until`, or has failed."""
+
+    until = math.inf
+    _timed: TimedSocket | None = None
+    _latest: TimedSocket | None = None
+
+    @property
+    def socket_timeout(self) -> float:
+        """What is left: for the next address, and for the TLS handshake."""
+        return max(self.until - now(), 0.001)
+
+    @socket_timeout.setter
+    def socket_timeout(self, timeout: float | None) -> None:
+        """What redis-py would wait does not count."""
+
+    socket_connect_timeout = socket_timeout
+
+    @property
+    def _sock(self) -> TimedSocket | None:
+        return self._timed
+
+    @_sock.setter
+    def _sock(self, sock: socket.socket | None) -> None:
+        self._timed = None if sock is None else TimedSocket(sock, self.until)
+        self._latest = self._timed or self._latest
+
+    def last_read(self) -> bytes:
+        """What was read last, though redis-py may have closed the connection since."""
+        return b"" if self._latest is None else self._latest.last_read
+
+
+class RecordedOpening:
+    """Mixed into an asyncio connection of redis-py: it knows what it read last."""
+
+    _stream: RecordingStream | None = None
+    _latest: RecordingStream | None = None
+
+    @property
+    def _reader(self) -> RecordingStream | None:
+        return self._stream
+
+    @_reader.setter
+    def _reader(self, stream: Any) -> None:
+        self._stream = None if stream is None else RecordingStream(stream)
+        self._latest = self._stream or self._latest
+
+    def last_read(self) -> bytes:
+        """What was read last, though redis-py may have closed the connection since."""
+        return b"" if self._latest is None else self._latest.last_read
+
+
+def open_blocking(factory: ConnectionFactory, until: float) -> Any:
+    """Open a blocking connection, with all that belongs to it, until then and no longer."""
+    connection = factory.blocking()
+    connection.until = min(until, now() + factory.connect_timeout)
+    try:
+        connection.connect()
+    except Exception as cause:
+        raise connecting_failed(cause, factory, connection) from cause
+    except BaseException as interruption:
+        _close_unowned(interruption.__traceback__)
+        raise
+    return connection
+
+
+def _close_unowned(trace: TracebackType | None) -> None:
+    """Where a Ctrl-C struck redis-py, a new socket may be nowhere but in its local variables."""
+    while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+        if frame.f_globals["__name__"].startswith("redis."):
+            for each in frame.f_locals.values():
+                if isinstance(each, socket.socket):
+                    each.close()
+
+
+async def open_asyncio(factory: ConnectionFactory) -> Any:
+    """The same for asyncio, where all tasks share one connection, and so one limit."""
+    connection: Any = None
+    try:
+        connection = factory.asyncio()
+        async with asyncio.timeout(factory.connect_timeout):
+            await connection.connect()
+    except Exception as cause:
+        raise connecting_failed(cause, factory, connection) from cause
+    return connection
+
+
+def socket_of(connection: Any) -> socket.socket:
+    """The socket of a blocking connection that has been opened."""
+    sock: socket.socket = connection._sock.raw
+    return sock
+
+
+def transport_of(connection: Any) -> asyncio.Transport:
+    """The transport of an asyncio connection that has been opened."""
+    transport: asyncio.Transport = connection._writer.transport
+    return transport
+
+
+def retire(connection: Any) -> None:
+    """Let go of an asyncio connection whose transport has ended, without a warning."""
+    if connection is not None:
+        connection._reader = connection._writer = None
+
+
+def connecting_failed(
+    cause: BaseException, factory: ConnectionFactory, connection: Any
+) -> InterlockError:
+    """Why a connection could not be opened, in words."""
+    label = factory.label
+    if isinstance(cause, InterlockError):
+        return cause
+    if isinstance(cause, exceptions.InvalidResponse):
+        return foreign(connection.last_read(), label, replied=False, reached=factory.reached)
+    if isinstance(cause, (exceptions.AuthenticationError, exceptions.NoPermissionError)):
+        return StoreMisconfigured(f"{label} refused the user name or password", label)
+    if isinstance(cause, exceptions.ResponseError):
+        # A server that does not know AUTH or HELLO quotes what followed: the password.
+        cause.args = (str(cause).partition(", with args")[0],)
+        return StoreMisconfigured(f"{label} refused the connection: {cause}", label)
+    if (distrust := _distrust(cause)) is not None:
+        return StoreMisconfigured(f"the certificate of {label} is not trusted: {distrust}", label)
+    return not_sent(cause, label)
+
+
+def _distrust(cause: BaseException | None) -> str | None:
+    """Why a certificate was refused, if that is at the bottom of an error."""
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return cause.verify_message
+        cause = cause.__cause__ or cause.__context__
+    return None

@@ -1,0 +1,221 @@
+"""One asyncio connection that every task shares.
+
+Commands of all tasks are appended and flushed once in a loop turn; replies come back in
+order.  Under RESP3 wakes arrive between them as push messages.  A call that is not answered
+in time fails alone; its late reply still finds its place in the order and is thrown away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from copy import copy
+from typing import Any
+
+import hiredis
+
+from ....drive import now
+from ....errors import StoreError
+from ....steps import Call
+from ....tasks import Sent
+from ..errors import foreign, from_reply, is_noscript, not_answered
+from .handshakes import ConnectionFactory
+from .protocol import INCOMPLETE, command, new_reader, packed
+
+
+class PendingReply(Sent):
+    """A call that was sent, and its place in the order of replies: one object for both."""
+
+    __slots__ = ("channel", "limit", "request", "since")
+
+    #: None when it is no call of a store: a ping, a subscription.
+    request: Call | None
+    since: float
+    limit: float
+    #: The channel of a subscription: confirmed by a push, refused by a reply.
+    channel: str | None
+
+
+class Mux(asyncio.Protocol):
+    """The protocol of a connection that redis-py has opened."""
+
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        factory: ConnectionFactory,
+        only_subscribes: bool,
+        on_message: Callable[[str, str], None],
+        on_lost: Callable[[], None],
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._transport, self._factory = transport, factory
+        self._label, self._limit = factory.label, factory.timeout
+        # Under RESP2 a connection that subscribes hears nothing else, and without pushes.
+        self._only_subscribes = only_subscribes
+        self._on_message, self._on_lost = on_message, on_lost
+        self._reader = new_reader()
+        self._pending: deque[PendingReply] = deque()
+        self._out: list[bytes] = []
+        self._alone = True
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = float("inf")
+        self._end_reason: str | StoreError = "the connection was closed"
+        #: When a reply was complete last, and whether there was any.
+        self.open, self.heard_at, self._replied = True, now(), False
+        transport.set_protocol(self)
+        transport.resume_reading()
+
+    @property
+    def idle(self) -> bool:
+        """Whether no call waits for its reply."""
+        return not self._pending
+
+    async def drained(self, until: float) -> None:
+        """Wait for the replies of what was sent, but not longer."""
+        if self._pending:
+            await asyncio.wait(list(self._pending), timeout=max(0.0, until - now()))
+
+    # --- sending ---------------------------------------------------------------------------
+
+    def call(self, pending: PendingReply, request: Call) -> None:
+        """Send a call; its reply will settle `pending`."""
+        pending.request, pending.channel = request, None
+        pending.since = at = now()
+        pending.limit = min(request.until, at + self._limit)
+        self._pending.append(pending)
+        if pending.limit < self._timer_at:
+            self._schedule(pending.limit, at)
+        self._write(packed(request))
+
+    def subscribe(self, channel: str) -> PendingReply:
+        """Subscribe; settled once the server has confirmed it."""
+        pending = self._enter(channel)
+        self._write(command("SUBSCRIBE", channel))
+        return pending
+
+    def unsubscribe(self, channel: str) -> None:
+        """Unsubscribe; the confirmation is a push that no call waits for."""
+        self._write(command("UNSUBSCRIBE", channel))
+
+    def ping(self) -> PendingReply:
+        """Ask the server whether it is there."""
+        pending = self._enter(None)
+        self._write(command("PING"))
+        return pending
+
+    def _enter(self, channel: str | None) -> PendingReply:
+        pending = PendingReply(loop=self._loop)
+        pending.request, pending.channel = None, channel
+        pending.since = at = now()
+        pending.limit = at + self._limit
+        self._pending.append(pending)
+        if pending.limit < self._timer_at:
+            self._schedule(pending.limit, at)
+        return pending
+
+    def _write(self, data: bytes) -> None:
+        if self._alone and len(self._pending) < 2:
+            self._transport.write(data)  # one task at a time: at once
+            return
+        # Several in a turn of the loop: one write for all of them.
+        self._alone = False
+        if not self._out:
+            self._loop.call_soon(self._flush)
+        self._out.append(data)
+
+    def _flush(self) -> None:
+        out, self._out = self._out, []
+        self._alone = len(self._pending) < 2
+        if self.open:
+            self._transport.write(b"".join(out))
+
+    # --- receiving -------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        reader = self._reader
+        reader.feed(data)
+        try:
+            if (reply := reader.gets()) is not INCOMPLETE:
+                self.heard_at, self._replied, self._factory.reached = now(), True, True
+            while reply is not INCOMPLETE:
+                if type(reply) is hiredis.PushNotification or (
+                    self._only_subscribes and type(reply) is list
+                ):
+                    self._push_received(reply)
+                else:
+                    self._reply_received(reply)
+                reply = reader.gets()
+        except hiredis.ProtocolError:
+            self.abort(foreign(data, self._label, self._replied, self._factory.reached))
+
+    def _reply_received(self, reply: Any) -> None:
+        pending = self._pending.popleft()
+        if not pending.done():
+            if isinstance(reply, hiredis.ReplyError):
+                self._refused(pending, str(reply))
+            else:
+                pending.set_result(reply)
+
+    def _refused(self, pending: PendingReply, text: str) -> None:
+        request = pending.request
+        if request is not None and is_noscript(text):
+            # Nothing was executed; the whole text teaches the server the script.
+            self._pending.append(pending)
+            self._write(packed(request, whole=True))
+            return
+        keys = () if request is None else request.keys
+        pending.set_exception(from_reply(text, keys, self._label))
+
+    def _push_received(self, message: list[Any]) -> None:
+        if message[0] == b"message":
+            self._on_message(message[1].decode(), message[2].decode("utf-8", "replace"))
+        elif message[0] in (b"subscribe", b"pong"):
+            pending = self._pending.popleft()
+            if not pending.done():
+                pending.set_result(True)
+
+    # --- time and the end --------------------------------------------------------------------
+
+    def _schedule(self, at: float, current: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_at = at
+        self._timer = self._loop.call_later(max(at - current, 0.0), self._expire)
+
+    def _expire(self) -> None:
+        """Fail the calls whose time is up; a server that is silent for too long is left."""
+        self._timer, self._timer_at = None, float("inf")
+        at = now()
+        if self._pending and at - self._pending[0].since >= self._limit:
+            self.abort("timed out")
+            return
+        for pending in self._pending:
+            if pending.limit <= at and not pending.done():
+                pending.set_exception(not_answered("timed out", self._label))
+        if self._pending:
+            limits = [pending.limit for pending in self._pending if not pending.done()]
+            self._schedule(min([*limits, self._pending[0].since + self._limit]), at)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if not self.open:
+            return
+        self.open = False
+        if self._timer is not None:
+            self._timer.cancel()
+        reason = str(exc) if exc is not None else self._end_reason
+        while self._pending:
+            pending = self._pending.popleft()
+            if not pending.done():
+                pending.set_exception(self._failure(reason))
+        self._on_lost()
+
+    def _failure(self, reason: str | StoreError) -> StoreError:
+        """One for each call: each may get notes of its own."""
+        return not_answered(reason, self._label) if isinstance(reason, str) else copy(reason)
+
+    def abort(self, reason: str | StoreError) -> None:
+        """End the connection at once; every call that waits for a reply fails with the reason."""
+        self._end_reason = reason
+        self._transport.abort()
+        self.connection_lost(None)

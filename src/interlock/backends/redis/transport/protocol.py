@@ -1,0 +1,33 @@
+"""The bytes on a connection: calls packed, replies read.  hiredis does both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import hiredis
+
+from ....steps import Call
+
+_pack: Callable[[tuple[Any, ...]], bytes] = hiredis.pack_command
+
+#: Seconds that a listener waits for its subscription; it goes on all the same.
+SUBSCRIBING = 2.0
+
+#: What a reader answers while a reply is incomplete.
+INCOMPLETE: Any = object()
+
+
+def new_reader() -> Any:
+    return hiredis.Reader(notEnoughData=INCOMPLETE)
+
+
+def packed(request: Call, whole: bool = False) -> bytes:
+    """The bytes of a call; `whole` sends the script's text in place of its SHA-1."""
+    script, keys, args = request.operation, request.keys, request.args
+    verb, body = ("EVAL", script.text) if whole else ("EVALSHA", script.sha)
+    return _pack((verb, body, len(keys), *keys, *args))
+
+
+def command(*words: str) -> bytes:
+    return _pack(words)

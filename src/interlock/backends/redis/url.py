@@ -1,0 +1,154 @@
+"""How to reach a Redis server: a reader of URLs.
+
+Only the parameters listed here are accepted: a URL often comes from outside the program, and
+must be able neither to switch verification off nor to slip in commands.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from ...errors import Unsupported, UsageError
+from ...model import as_seconds, spelled
+from ...passwords import Password
+
+SCHEMES = {"redis": "tcp", "valkey": "tcp", "rediss": "tls", "valkeys": "tls", "unix": "unix"}
+
+_TIMES = ("timeout", "connect_timeout")
+_FILES = ("ca_certs", "certfile", "keyfile")
+_ALLOWED = {"db", "protocol", "client_name", *_TIMES, *_FILES}
+_CONTROL = re.compile(r"[\x00-\x20\x7f]")
+
+
+@dataclass(frozen=True)
+class RedisSettings:
+    """Everything needed to open a connection.  Its repr never shows a secret."""
+
+    transport: str = "tcp"
+    host: str = "localhost"
+    port: int = 6379
+    path: str = ""
+    db: int = 0
+    username: str | None = None
+    password: Password | None = field(default=None, repr=False)
+    protocol: int | None = None
+    client_name: str | None = None
+    #: Seconds for an answer, and for a connection.
+    timeout: float = 5.0
+    connect_timeout: float = 5.0
+    ca_certs: str | None = None
+    certfile: str | None = None
+    keyfile: str | None = None
+    #: Set in code only, never by a URL.
+    insecure_tls: bool = False
+
+    @property
+    def label(self) -> str:
+        """How to name this server to people."""
+        scheme = {"tcp": "redis", "tls": "rediss", "unix": "unix"}[self.transport]
+        if self.transport == "unix":
+            return f"unix://{self.path}?db={self.db}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{scheme}://{host}:{self.port}/{self.db}"
+
+
+def read_url(url: str) -> RedisSettings:
+    """Read a URL, or say which part of it is wrong; the password is never repeated."""
+    parts = _split(url)
+    scheme = parts.scheme.lower()
+    if scheme not in SCHEMES:
+        raise UsageError(f"{scheme}:// is not a Redis URL; use one of {', '.join(SCHEMES)}")
+    given: dict[str, Any] = {"transport": SCHEMES[scheme]}
+    given.update(_credentials(parts))
+    given.update(_place(parts, scheme))
+    given.update(_parameters(parts.query))
+    return RedisSettings(**given)
+
+
+def _split(url: str) -> SplitResult:
+    """Cut a URL into parts.  The library's own errors quote it, password and all."""
+    if _CONTROL.search(url):
+        raise UsageError("the URL contains a space or a control character: write it as %XX")
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise UsageError("the host in the URL is not a host name or address") from None
+    if parts.fragment:
+        raise UsageError("the URL contains a '#'; in a password it is written as %23")
+    return parts
+
+
+def _credentials(parts: SplitResult) -> dict[str, Any]:
+    given = {"username": parts.username, "password": parts.password}
+    return {word: unquote(value) for word, value in given.items() if value}
+
+
+def _place(parts: SplitResult, scheme: str) -> dict[str, Any]:
+    if scheme == "unix":
+        if not hasattr(socket, "AF_UNIX"):
+            raise Unsupported("this system has no unix sockets; use redis://host:port")
+        if not parts.path or parts.hostname:
+            raise UsageError("a unix:// URL needs the path of the socket: unix:///run/redis.sock")
+        return {"path": unquote(parts.path)}
+    try:
+        port = 6379 if parts.port is None else parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise UsageError("the port in the URL must be a number from 1 to 65535")
+    host = unquote(parts.hostname or "localhost")
+    if _CONTROL.search(host) or "@" in host or "/" in host:
+        raise UsageError("the host in the URL contains a character that no host name has")
+    place: dict[str, Any] = {"host": host, "port": port}
+    if (db := parts.path.strip("/")) != "":
+        place["db"] = _number("database", db)
+    return place
+
+
+def _parameters(query: str) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for word, value in _pairs(query):
+        if word not in _ALLOWED:
+            allowed = ", ".join(sorted(_ALLOWED))
+            raise UsageError(f"unknown parameter {word!r} in the URL; allowed are {allowed}")
+        if _CONTROL.search(value):
+            raise UsageError(f"parameter {word!r} in the URL contains a control character")
+        given[word] = _parameter(word, value)
+    return given
+
+
+def _pairs(query: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query))
+    except ValueError:
+        raise UsageError("what follows the '?' in the URL must read name=value&…") from None
+
+
+def _parameter(word: str, value: str) -> Any:
+    if word in _TIMES:
+        return _seconds(word, value)
+    if word == "db":
+        return _number("database", value)
+    if word == "protocol":
+        if value not in ("2", "3"):
+            raise UsageError("parameter 'protocol' must be 2 or 3")
+        return int(value)
+    return value
+
+
+def _number(what: str, value: str) -> int:
+    if not value.isascii() or not value.isdigit():
+        # What stands here may be half of a password with a slash in it: it is not repeated.
+        raise UsageError(f"the {what} in the URL must be a number")
+    return int(value)
+
+
+def _seconds(word: str, value: str) -> float:
+    seconds = as_seconds(word, spelled(f"parameter {word!r}", value))
+    if seconds <= 0:
+        raise UsageError(f"parameter {word!r} must be a positive number of seconds")
+    return seconds

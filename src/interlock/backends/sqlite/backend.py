@@ -1,0 +1,29 @@
+"""The backend: the ledger's own operations, run in transactions of one SQLite file."""
+
+from __future__ import annotations
+
+from ...ledger import LedgerStores
+from ...spi import AsyncLink, Link
+from .errors import label_of
+from .url import resolved
+
+
+class SqliteBackend(LedgerStores):
+    """See `spi.Backend`.  The first call opens the file, and makes it if it is missing.
+
+    Every operation is one transaction, a renewal of very many holds a few of them.
+    """
+
+    def __init__(self, path: str) -> None:
+        super().__init__(label_of(path))
+        self._path = resolved(path)
+
+    def link(self) -> Link:
+        from .link import SqliteLink
+
+        return SqliteLink(self._path)
+
+    def alink(self) -> AsyncLink:
+        from .aio import SqliteAsyncLink
+
+        return SqliteAsyncLink(self._path)

@@ -1,0 +1,169 @@
+"""What is what below the chroot: which names are in use, as what, and who the clients are.
+
+A walk lists the tree level by level and judges it afterwards, without asking any more.  A child
+is the node of a holder or waiter, or a directory.  The parts of a semaphore or a latch look like
+directories, and a lock may be named like one of them; so they count as parts only if they hold
+what such a part holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ...errors import StoreError, StoreMisconfigured, Unsupported
+from ...model import RESERVED, Holder
+from ...steps import Call, Steps, together
+from .kinds import in_use_as
+from .latches import read_latch
+from .layout import (
+    LATCH,
+    LEASES,
+    LOCKS,
+    NUMBER,
+    NUMBERS,
+    PERMITS,
+    REVOKE,
+    SYSTEM,
+    is_node,
+    name_of,
+    path_of,
+    use_of,
+    use_of_permits,
+)
+from .namespace import Namespace
+from .ordering import FRONTS
+from .queue_nodes import ask, parents
+from .transport.requests import EPHEMERAL, Children, Create, Get, Put, Refusal, ZkRequest
+
+#: Directories to list in one burst.
+STRIDE = 200
+
+#: Seconds after which a client looks whether its description is still there.
+REPEATED = 60.0
+
+#: Parts of a name that are no directories.
+FACTS = (*NUMBERS, LATCH)
+
+
+class Tree(NamedTuple):
+    """What a walk has seen: the children of each directory, and the content of the facts."""
+
+    listed: dict[str, Sequence[str]]
+    told: dict[str, bytes]
+
+    def is_fact(self, path: str) -> bool:
+        """Whether a node says how many permits there are, or how far a latch has counted."""
+        data = self.told.get(path, b"")
+        return read_latch(data) is not None if path.endswith(f"/{LATCH}") else len(data) == NUMBER
+
+    def use_of(self, path: str) -> str | None:
+        """As what a directory is in use."""
+        children = self.listed[path]
+        facts = [each for each in FACTS if each in children and self.is_fact(f"{path}/{each}")]
+        return use_of([*facts, *filter(is_node, children)]) or self._permits(path)
+
+    def _permits(self, path: str) -> str | None:
+        leases, line = (self.listed.get(f"{path}/{each}", ()) for each in (LEASES, LOCKS))
+        return use_of_permits(leases, line, LEASES in self.listed[path])
+
+    def uses(self) -> Iterator[tuple[str, str]]:
+        """Every directory that is in use; those of a semaphore are not for themselves."""
+        found = {path: use for path in self.listed if path and (use := self.use_of(path))}
+        for path, use in found.items():
+            above, _, last = path.rpartition("/")
+            if last not in (LOCKS, LEASES) or found.get(above) not in PERMITS:
+                yield path, use
+
+
+class ZkDirectory:
+    """See `spi.Directory`."""
+
+    def __init__(self, namespace: Namespace) -> None:
+        self._namespace = namespace
+
+    def introduce(self, holder: Holder, until: float) -> Steps[float]:
+        """Describe this client for as long as its session lasts.  One round trip."""
+        session, clients = self._namespace.session.session_timeout, self._namespace.clients
+        client = {"host": holder.host, "pid": holder.pid, "program": holder.program}
+        told = json.dumps({**client, "started": holder.since, "session": session})
+        create = Create(f"{clients}/{holder.owner}", told.encode(), EPHEMERAL)
+        yield from ask("", [*parents(clients), create], until)
+        return REPEATED
+
+    def kind_of(self, name: str, until: float) -> Steps[str | None]:
+        kind, _ = yield from self._found(name, until)
+        return kind
+
+    def _found(self, name: str, until: float) -> Steps[tuple[str | None, Sequence[str]]]:
+        """As what a name is in use, and the children of its directory."""
+        (listed,) = yield from ask(name, [Children(path_of(name, self._namespace.root))], until)
+        if listed.value is Refusal.MISSING:
+            return None, ()
+        kind = yield from in_use_as(self._namespace, name, listed.value, until)
+        return kind, listed.value
+
+    # --- requesting a release -----------------------------------------------------------
+
+    def request_release(self, name: str, until: float) -> Steps[int]:
+        """Request the release of a name from each of its holders; answers how many there are.
+
+        Two round trips.  Safe to repeat: a second request says the same.
+        """
+        kind, children = yield from self._found(name, until)
+        if kind is None:
+            return 0
+        if kind not in FRONTS:
+            raise Unsupported(
+                f"{name!r} is a {kind}: a release can be requested of locks and read/write locks "
+                "alone; revoke() ends a hold without asking"
+            )
+        path, holders = path_of(name, self._namespace.root), FRONTS[kind](children).nodes
+        answers = yield from ask(name, [Put(f"{path}/{each}", REVOKE) for each in holders], until)
+        return sum(answer.value is not Refusal.MISSING for answer in answers)
+
+    # --- walking ------------------------------------------------------------------------
+
+    def names(self, until: float) -> Steps[Sequence[tuple[str, str]]]:
+        """One round trip for each level, and for each 200 directories of it."""
+        root = self._namespace.root
+        tree, level = Tree({}, {}), [root]
+        while level:
+            for start in range(0, len(level), STRIDE):
+                yield from _list(tree, root, level[start : start + STRIDE], until)
+            level = [below for path in level for below in _below(tree, root, path)]
+        uses = [(path[len(root) :], use) for path, use in tree.uses() if path != root]
+        return [(name_of(path), use) for path, use in uses]
+
+
+def _list(tree: Tree, root: str, paths: Sequence[str], until: float) -> Steps[None]:
+    """Look into some directories at once.  One round trip."""
+    requests: list[ZkRequest] = [Children(path or "/") for path in paths]
+    requests += [Get(path) for path in paths if path.rpartition("/")[2] in FACTS and path != root]
+    replies = yield from together([Call(each, (), (), until) for each in requests])
+    for each, reply in zip(requests, replies, strict=True):
+        value = _seen(reply)
+        if value is None:
+            continue
+        if isinstance(each, Get):
+            tree.told[each.path] = value[0]
+        else:
+            tree.listed[each.path.rstrip("/")] = value
+
+
+def _seen(reply: Any) -> Any:
+    """The answer; None of what has gone, or may not be read by this client."""
+    if isinstance(reply, StoreMisconfigured) and not reply.final:
+        return None
+    if isinstance(reply, StoreError):
+        raise reply
+    return None if reply.value is Refusal.MISSING else reply.value
+
+
+def _below(tree: Tree, root: str, path: str) -> Iterator[str]:
+    """The directories in a directory; at the top some are not for locks."""
+    for child in tree.listed.get(path, ()):
+        own = path == root and (child == SYSTEM or child.startswith(RESERVED))
+        if not own and not is_node(child):
+            yield f"{path}/{child}"

@@ -1,0 +1,1 @@
+"""What a client does behind its faces: threads, tasks, forks, logging; never seen by users."""

@@ -1,0 +1,39 @@
+"""One skeleton for every backend: the same role has the same file name."""
+
+from __future__ import annotations
+
+import pytest
+
+from .source import SRC
+
+#: The files of a backend.  A role that a store does not have has no file.
+ROLES = {
+    *("backend", "url", "errors", "directory"),
+    *("link", "aio"),
+    *("layout", "keys"),
+    *("locks", "fair_locks", "rwlocks", "semaphores", "latches"),
+    *("transport", "scripts"),
+}
+
+NEEDED = {"backend", "url", "link", "aio"}
+
+#: What the primitives of one store share, beyond the roles.  No operation of ZooKeeper decides
+#: anything, so its stores make nodes, look at the nodes of others and decide by pure functions.
+SHARED = {
+    "zookeeper": {
+        *("namespace", "queue_nodes", "permits"),  # the nodes of this client
+        *("holders", "kinds", "revocations"),  # what is seen of the nodes of others
+        "ordering",  # what is decided
+    }
+}
+
+BACKENDS = sorted(path.parent.name for path in (SRC / "interlock/backends").glob("*/__init__.py"))
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_backend_has_the_files_that_every_backend_has(backend: str) -> None:
+    places = (SRC / "interlock" / "backends" / backend).iterdir()
+    found = {place.stem for place in places if not place.name.startswith("__")}
+
+    assert found >= NEEDED
+    assert found - ROLES == SHARED.get(backend, set())

@@ -1,0 +1,1 @@
+"""Real servers, faults, and the simulation that explores the algorithms."""
