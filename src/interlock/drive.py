@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from types import GeneratorType
 from typing import Any, TypeVar
 
 from .spi import AsyncLink, Link
@@ -102,13 +101,3 @@ async def aperform(request: Request, link: AsyncLink) -> Reply:
     if type(request) is Elsewhere:
         return await request.run(request.steps)
     raise TypeError(f"not a request: {request!r}")
-
-
-def where(steps: Steps[Any]) -> str:
-    """Tell where a suspended algorithm stands, for example `acquire:70 > park:63`."""
-    places: list[str] = []
-    frame: object = steps
-    while isinstance(frame, GeneratorType) and frame.gi_frame:
-        places.append(f"{frame.gi_code.co_name}:{frame.gi_frame.f_lineno}")
-        frame = frame.gi_yieldfrom
-    return " > ".join(places)

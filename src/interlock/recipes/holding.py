@@ -45,6 +45,8 @@ from .self_wait import ITSELF, refuse_a_second, refuse_amid, refuse_too_many
 #: Seconds for which a release may wait for the store's answer.
 RELEASE = 5.0
 
+ENDED = "its lease ended before it was released"
+
 
 # --- taking ---------------------------------------------------------------------------------
 
@@ -234,7 +236,7 @@ def release(
     doing = holds.doing
     holds.doing = mine = (*doing, lease.key)
     try:
-        stood, released = yield from _release_last(session, lease, store, until)
+        stood = yield from _release_last(session, lease, store, until)
     except (NotHeld, LockLost, GeneratorExit):
         raise
     except (OutcomeUnknown, StoreUnavailable) as failure:
@@ -251,8 +253,8 @@ def release(
         else:  # others are given back beside it
             holds.done(lease.key)
         session.queue.releasing.discard(lease.owner)
-    if not stood or not released:
-        raise lease.lost_error(lease.cause or "its lease ended before it was released")
+    if not stood:
+        raise lease.lost_error(lease.cause or ENDED)
     if session.observed:
         held = session.clock() - lease.acquired
         session.notify(Released(lease.name, lease.owner, lease.token, held))
@@ -260,8 +262,11 @@ def release(
 
 def _release_last(
     session: HoldingSession, lease: Lease, store: LockStore | None, until: float | None
-) -> Steps[tuple[bool, bool]]:
-    """Give the lock back; answers whether the lease stood, as we knew and as the store did."""
+) -> Steps[bool]:
+    """Give the lock back; answers whether the lease stood, as we knew and as the store did.
+
+    A loss that is found here, before the keeper has noticed it, is reported from here.
+    """
     schedule, queue, clock = session.schedule, session.queue, session.clock
     lease.leaves(store)
     lease.forget()
@@ -277,7 +282,10 @@ def _release_last(
     limit = clock() + RELEASE if until is None else until
     released = yield from lock.release(lease.store, lease.grant, limit)
     queue.leave(lease.key, lease.owner)
-    return kept and not late, released
+    stood = released and not late
+    if kept and not stood:
+        lease.lose(ENDED)
+    return kept and stood
 
 
 def hand_to_keeper(session: HoldingSession, lease: Lease) -> None:

@@ -130,6 +130,20 @@ async def test_callbacks_hear_of_a_loss_once(world: World) -> None:
     assert heard == [hold, hold]
 
 
+async def test_a_loss_that_the_release_finds_is_told_once(world: World) -> None:
+    alice, lock, hold = await world.held(lease=20)
+    heard: list[Any] = []
+    hold.on_lost(heard.append)
+
+    # As if the process had slept: the keeper has not run in the meantime.
+    with patch.object(session_of(hold), "clock", lambda: now() + 20), pytest.raises(LockLost):
+        await alice.release(hold)
+
+    assert heard == [hold]
+    assert hold.lost
+    assert world.told(lock) == ["Granted", "Lost"]
+
+
 @only(kinds=("lock", "semaphore"))  # where siblings wait in the local queue, and where they ask
 async def test_a_sibling_gets_what_was_lost(world: World) -> None:
     _, lock, hold = await world.held(lease=0.2, renew=False)
