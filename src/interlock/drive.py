@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .spi import AsyncLink, Link
 from .steps import Call, Elsewhere, Listen, Park, Reply, Request, Steps, Together, finished
