@@ -12,10 +12,12 @@ import pytest
 import interlock
 from interlock import OutcomeUnknown, StoreUnavailable, aio
 from interlock.drive import now
+from interlock.model import guard
 from tests.support.faults import FaultProxy
 from tests.support.servers import RedisServer
 
 from ...support.eventually import eventually
+from ...support.metronome import lateness
 from ...support.worlds import OVERRUN, Timed, World
 from .watching import Monitor
 
@@ -93,12 +95,12 @@ def test_multihold_is_released_in_one_round_trip(
     world: World, through: Any, proxy: FaultProxy
 ) -> None:
     multihold = world.do(through.multilock(*NAMES).acquire)
-    proxy.delay(up=0.2, down=0.2)
+    proxy.delay(up=0.5, down=0.5)
     began = time.monotonic()
 
     world.do(multihold.release)
 
-    assert 0.4 <= time.monotonic() - began < 0.8  # two would take so long, eight four times that
+    assert 1 <= time.monotonic() - began < 2  # two would take so long, eight four times that
 
 
 def test_locks_of_two_stores_end_in_time_when_one_of_them_is_stopped(
@@ -147,22 +149,23 @@ def test_silence_is_told_to_each_of_many_groups_before_its_validity_ends(
 ) -> None:
     """Each length of lease, and each kind, is renewed by itself."""
     makers = [through.lock, through.mutex, through.fair_lock, through.fenced_lock]
-    holds = [
-        world.do(makers[number % 4](f"k{number}", lease=1.0 + number / 50).acquire)
-        for number in range(40)
-    ]
-    heard: dict[str, float] = {}
-    for hold in holds:
-        hold.on_lost(lambda lost: heard.setdefault(lost.name, now()))
-    first = holds[-1]._lease.until
-    eventually(lambda: holds[-1]._lease.until > first)  # all of them are being kept
 
-    proxy.blackhole()
+    def scene() -> float:
+        holds = [
+            world.do(makers[number % 4](f"k{number}", lease=1.0 + number / 50).acquire)
+            for number in range(40)
+        ]
+        heard: dict[str, float] = {}
+        for hold in holds:
+            hold.on_lost(lambda lost: heard.setdefault(lost.name, now()))
+        first = holds[-1]._lease.until
+        eventually(lambda: holds[-1]._lease.until > first)  # all of them are being kept
+        proxy.blackhole()
+        eventually(lambda: len(heard) == len(holds), within=10)
+        proxy.blackhole(False)
+        return max(heard[hold.name] - hold._lease.until for hold in holds)
 
-    eventually(lambda: len(heard) == len(holds), within=10)
-    late = [heard[hold.name] - hold._lease.until for hold in holds]
-    assert max(late) < 0
-    proxy.blackhole(False)
+    assert lateness(scene, guard(1.0) / 2) < 0
 
 
 # --- late answers -------------------------------------------------------------------------------

@@ -11,9 +11,11 @@ import pytest
 from interlock import OutcomeUnknown, StoreUnavailable
 from interlock.drive import now
 from interlock.events import Parked, Troubled
+from interlock.model import guard
 from tests.support.frames import ZkProxy
 from tests.support.zookeepers import ZooKeeperServer
 
+from ...support.metronome import lateness
 from ...support.worlds import OVERRUN, Timed, World
 from .scenes import Recorder, eventually, queue
 
@@ -61,12 +63,12 @@ def test_multihold_is_released_in_one_burst(
 ) -> None:
     client = world.connect(f"{zk_proxy.url(zk_path)}?session_timeout=60")
     multihold = world.do(client.multilock(*NAMES).acquire)
-    zk_proxy.delay(up=0.1, down=0.1)
+    zk_proxy.delay(up=0.5, down=0.5)
     began = time.monotonic()
 
     world.do(multihold.release)
 
-    assert 0.2 <= time.monotonic() - began < 0.4
+    assert 1 <= time.monotonic() - began < 2  # two bursts would take so long
     assert [queue(peek, name) for name in NAMES] == [[]] * len(NAMES)
 
 
@@ -76,24 +78,25 @@ def test_silence_is_told_to_each_of_many_groups_before_its_validity_ends(
     """Each length of lease, and each kind, is renewed by itself."""
     client = world.connect(f"{zk_proxy.url(zk_path)}?session_timeout=60")
     makers = [client.lock, client.mutex, client.rwlock, client.leased_semaphore]
-    holds = []
-    for number in range(40):
-        lease = 2.0 + number / 50
+
+    def take(number: int) -> Any:
         terms = {"permits": 1} if number % 4 == 3 else {}
-        lock = makers[number % 4](f"k{number}", lease=lease, **terms)
-        holds.append(world.do((lock.write() if number % 4 == 2 else lock).acquire))
-    heard: dict[str, float] = {}
-    for hold in holds:
-        hold.on_lost(lambda lost: heard.setdefault(lost.name, now()))
-    first = holds[-1]._lease.until
-    eventually(lambda: holds[-1]._lease.until > first, "it was not kept")
+        lock = makers[number % 4](f"k{number}", lease=2.0 + number / 50, **terms)
+        return world.do((lock.write() if number % 4 == 2 else lock).acquire)
 
-    zk_proxy.silence()
+    def scene() -> float:
+        holds = [take(number) for number in range(40)]
+        heard: dict[str, float] = {}
+        for hold in holds:
+            hold.on_lost(lambda lost: heard.setdefault(lost.name, now()))
+        first = holds[-1]._lease.until
+        eventually(lambda: holds[-1]._lease.until > first, "it was not kept")
+        zk_proxy.silence()
+        eventually(lambda: len(heard) == len(holds), "not all of them were told")
+        zk_proxy.silence(False)
+        return max(heard[hold.name] - hold._lease.until for hold in holds)
 
-    eventually(lambda: len(heard) == len(holds), "not all of them were told")
-    late = [heard[hold.name] - hold._lease.until for hold in holds]
-    assert max(late) < 0
-    zk_proxy.silence(False)
+    assert lateness(scene, guard(2.0) / 2) < 0
 
 
 # --- servers that are not there yet ---------------------------------------------------------
