@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from interlock.drive import aperform, arun, perform, run, where
+from interlock.drive import aperform, arun, perform, run
 from interlock.errors import StoreUnavailable
 from interlock.recipes.lock import acquire
-from interlock.steps import Call, Park, Steps, Wakes, call, elsewhere, listen, park, together
+from interlock.steps import Call, Steps, Wakes, call, elsewhere, listen, park, together
 
-from .hand import Case, Hand, Place
+from .hand import Case, Place
 
 
 class Replies:
@@ -204,23 +204,6 @@ def test_traceback_reads_as_one_stack(world: World) -> None:
     assert inside[:4] == ["acquire", "attempt", "_pause_or_raise", "attempt"]
     assert inside[4:7] == ["attempt", "call", driver]
     assert inside[-2:] == ["call", "_next"]
-
-
-def test_where_tells_the_place_of_suspended_steps() -> None:
-    case = Case()
-    hand = Hand(acquire(case.seeking))
-    assert re.fullmatch(r"acquire:\d+ > attempt:\d+ > attempt:\d+ > call:\d+", where(hand.steps))
-
-    hand.reply(case.busy()).reply(Place()).reply(case.busy())
-
-    assert isinstance(hand.request, Park)
-    assert re.fullmatch(r"acquire:\d+ > _wait:\d+ > _park:\d+ > park:\d+", where(hand.steps))
-
-
-def test_where_has_nothing_to_tell_of_steps_that_have_ended() -> None:
-    hand = Hand(acquire(Case().seeking)).reply(7)
-
-    assert where(hand.steps) == ""
 
 
 # --- the drivers are twins ----------------------------------------------------------------------

@@ -74,6 +74,7 @@ def test_silence_is_told_to_each_of_many_groups_before_its_validity_ends(
         until(lambda: holds[-1]._lease.until > first)  # all of them are being kept
         with occupied(path):
             until(lambda: len(heard) == len(holds))
-        return max(heard[hold.name] - hold._lease.until for hold in holds)
+        late: list[float] = [heard[hold.name] - hold._lease.until for hold in holds]
+        return max(late)
 
     assert lateness(scene, guard(1.5) / 2) < 0

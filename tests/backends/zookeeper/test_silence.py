@@ -94,7 +94,8 @@ def test_silence_is_told_to_each_of_many_groups_before_its_validity_ends(
         zk_proxy.silence()
         eventually(lambda: len(heard) == len(holds), "not all of them were told")
         zk_proxy.silence(False)
-        return max(heard[hold.name] - hold._lease.until for hold in holds)
+        late: list[float] = [heard[hold.name] - hold._lease.until for hold in holds]
+        return max(late)
 
     assert lateness(scene, guard(2.0) / 2) < 0
 
