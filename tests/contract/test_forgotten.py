@@ -150,7 +150,7 @@ def test_several_locks_of_a_task_that_ended_need_no_collector(
 def test_several_locks_that_only_their_living_thread_has_tell_of_their_loss(url: str) -> None:
     lost: list[Any] = []
     with interlock.connect(url) as client:
-        client.multilock("a", "b", lease=3).acquire().on_lost(lost.append)
+        client.multilock("a", "b", lease=9).acquire().on_lost(lost.append)
         gc.collect()
         client.revoke("b")
 
