@@ -18,10 +18,10 @@ from contextlib import suppress
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from .errors import OutcomeUnknown, StoreError, StoreUnavailable, closed, forked
-from .parking import ThreadWakes, pause_thread
+from .parking import ThreadParking, ThreadWakes
 from .spi import BaseBackend, Quiet
 from .steps import Call, Reply, Wakes
-from .tasks import Sent, TaskWakes, pause_task
+from .tasks import Sent, TaskParking, TaskWakes
 
 W = TypeVar("W", ThreadWakes, TaskWakes)
 
@@ -110,7 +110,7 @@ class _Calling(Quiet, Generic[W]):
         self._refusal = forked
 
 
-class CallLink(_Calling[ThreadWakes]):
+class CallLink(ThreadParking, _Calling[ThreadWakes]):
     """A `spi.Link` whose calls are performed by a function, in the thread that asks."""
 
     def call(self, request: Call) -> Reply:
@@ -124,19 +124,11 @@ class CallLink(_Calling[ThreadWakes]):
     def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
         return self._enter(topics, ThreadWakes(lambda: self._leave(topics)))
 
-    def park(self, wakes: Wakes | None, until: float) -> bool:
-        if isinstance(wakes, ThreadWakes):
-            return wakes.wait(until)
-        return pause_thread(until)
-
-    def local(self) -> Wakes:
-        return ThreadWakes()
-
     def close(self) -> None:
         self._end()
 
 
-class AsyncCallLink(_Calling[TaskWakes]):
+class AsyncCallLink(TaskParking, _Calling[TaskWakes]):
     """A `spi.AsyncLink` whose calls are performed by a function, in threads of its own."""
 
     _pool: ThreadPoolExecutor | None = None
@@ -159,14 +151,6 @@ class AsyncCallLink(_Calling[TaskWakes]):
 
     async def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
         return self._enter(topics, TaskWakes(lambda: self._leave(topics)))
-
-    async def park(self, wakes: Wakes | None, until: float) -> bool:
-        if isinstance(wakes, TaskWakes):
-            return await wakes.wait(until)
-        return await pause_task(until)
-
-    def local(self) -> Wakes:
-        return TaskWakes()
 
     def after_fork(self) -> None:
         super().after_fork()

@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from .drive import now
+from .steps import Wakes
 
 
 def _nothing() -> None:
@@ -91,6 +92,18 @@ class ThreadWakes:
         """Whether there was a wake; it counts once."""
         woken, self.woken = self.woken, False
         return woken
+
+
+class ThreadParking:
+    """The part of a `spi.Link` that lets its thread wait, away from the store."""
+
+    def park(self, wakes: Wakes | None, until: float) -> bool:
+        if isinstance(wakes, ThreadWakes):
+            return wakes.wait(until)
+        return pause_thread(until)
+
+    def local(self) -> Wakes:
+        return ThreadWakes()
 
 
 class WaitingThread(ThreadWakes):

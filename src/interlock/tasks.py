@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from .drive import now
+from .steps import Wakes
 
 
 class Sent(asyncio.Future[Any]):
@@ -98,3 +99,15 @@ async def pause_task(until: float) -> bool:
     """Let this task sleep until the instant."""
     await asyncio.sleep(max(until - now(), 0.0))
     return False
+
+
+class TaskParking:
+    """The part of a `spi.AsyncLink` that lets its task wait, away from the store."""
+
+    async def park(self, wakes: Wakes | None, until: float) -> bool:
+        if isinstance(wakes, TaskWakes):
+            return await wakes.wait(until)
+        return await pause_task(until)
+
+    def local(self) -> Wakes:
+        return TaskWakes()

@@ -7,11 +7,11 @@ from typing import Any
 from ...errors import closed, forked
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
-from ...tasks import TaskWakes, pause_task
+from ...tasks import TaskParking, TaskWakes
 from .transport.memory_store import MemoryStore
 
 
-class MemoryAsyncLink(Quiet):
+class MemoryAsyncLink(TaskParking, Quiet):
     """See `spi.AsyncLink`."""
 
     ordered = True
@@ -38,14 +38,6 @@ class MemoryAsyncLink(Quiet):
     def _leave(self, topic: Any, wakes: TaskWakes) -> None:
         self._waiting.discard(wakes)
         self._store.leave(topic)
-
-    async def park(self, wakes: Wakes | None, until: float) -> bool:
-        if isinstance(wakes, TaskWakes):
-            return await wakes.wait(until)
-        return await pause_task(until)
-
-    def local(self) -> Wakes:
-        return TaskWakes()
 
     def after_fork(self) -> None:
         self._closed = self._forked = True

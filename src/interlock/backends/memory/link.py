@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import closed, forked
-from ...parking import ThreadWakes, pause_thread
+from ...parking import ThreadParking, ThreadWakes
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
 from .transport.memory_store import MemoryStore
 
 
-class MemoryLink(Quiet):
+class MemoryLink(ThreadParking, Quiet):
     """See `spi.Link`."""
 
     ordered = False
@@ -38,14 +38,6 @@ class MemoryLink(Quiet):
     def _leave(self, topic: Any, wakes: ThreadWakes) -> None:
         self._waiting.discard(wakes)
         self._store.leave(topic)
-
-    def park(self, wakes: Wakes | None, until: float) -> bool:
-        if isinstance(wakes, ThreadWakes):
-            return wakes.wait(until)
-        return pause_thread(until)
-
-    def local(self) -> Wakes:
-        return ThreadWakes()
 
     def engaged(self) -> bool:
         return self._store.engaged()

@@ -11,7 +11,7 @@ from ...drive import now
 from ...errors import OutcomeUnknown, StoreError, StoreUnavailable, closed, forked
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
-from ...tasks import Sent, TaskWakes, pause_task
+from ...tasks import Sent, TaskParking, TaskWakes
 from .keys import Topic
 from .transport.handshakes import ConnectionFactory
 from .transport.lazy import LazyConnection
@@ -24,7 +24,7 @@ log = logging.getLogger("interlock.redis")
 QUIET = 5.0
 
 
-class RedisAsyncLink(Quiet):
+class RedisAsyncLink(TaskParking, Quiet):
     """See `spi.AsyncLink`."""
 
     ordered = True
@@ -184,14 +184,6 @@ class RedisAsyncLink(Quiet):
             await asyncio.shield(mux.ping())
         except StoreError:
             mux.abort("the server did not answer a ping")
-
-    async def park(self, wakes: Wakes | None, until: float) -> bool:
-        if isinstance(wakes, TaskWakes):
-            return await wakes.wait(until)
-        return await pause_task(until)
-
-    def local(self) -> Wakes:
-        return TaskWakes()
 
     # --- fork and close ------------------------------------------------------------------------
 

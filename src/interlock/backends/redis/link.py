@@ -9,7 +9,7 @@ from typing import Any
 import hiredis
 
 from ...errors import StoreError, closed, forked
-from ...parking import ThreadWakes, pause_thread
+from ...parking import ThreadParking
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
 from .errors import foreign, from_reply, is_noscript, not_answered
@@ -22,7 +22,7 @@ from .transport.subscriber import Subscriber, Subscription
 KEPT = 16
 
 
-class RedisLink(Quiet):
+class RedisLink(ThreadParking, Quiet):
     """See `spi.Link`."""
 
     ordered = False
@@ -145,12 +145,7 @@ class RedisLink(Quiet):
     def park(self, wakes: Wakes | None, until: float) -> bool:
         if isinstance(wakes, Subscription):
             return self._subscriber.park(wakes, until)
-        if isinstance(wakes, ThreadWakes):
-            return wakes.wait(until)
-        return pause_thread(until)
-
-    def local(self) -> Wakes:
-        return ThreadWakes()
+        return super().park(wakes, until)
 
     def engaged(self) -> bool:
         return self._subscriber.engaged()

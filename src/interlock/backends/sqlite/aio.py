@@ -12,7 +12,7 @@ from ...drive import now
 from ...errors import StoreError, StoreUnavailable, closed, forked
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
-from ...tasks import Sent, TaskWakes, pause_task
+from ...tasks import Sent, TaskParking, TaskWakes
 from .errors import label_of
 from .transport.records import withdraw_waiters
 from .transport.retry import CLOSE_SECONDS, LIMIT
@@ -21,7 +21,7 @@ from .transport.shared_file import open_files
 from .transport.watch import Topic
 
 
-class SqliteAsyncLink(Quiet):
+class SqliteAsyncLink(TaskParking, Quiet):
     """See `spi.AsyncLink`."""
 
     ordered = True
@@ -79,14 +79,6 @@ class SqliteAsyncLink(Quiet):
     def _leave(self, topic: Topic) -> None:
         self._topics.discard(topic)
         self._file.watch.leave(topic)
-
-    async def park(self, wakes: Wakes | None, until: float) -> bool:
-        if isinstance(wakes, TaskWakes):
-            return await wakes.wait(until)
-        return await pause_task(until)
-
-    def local(self) -> Wakes:
-        return TaskWakes()
 
     def after_fork(self) -> None:
         self._closed = self._forked = True

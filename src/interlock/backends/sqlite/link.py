@@ -6,7 +6,7 @@ from typing import Any
 
 from ...drive import now
 from ...errors import StoreError, closed, forked
-from ...parking import ThreadWakes, WaitingThread, pause_thread
+from ...parking import ThreadParking, WaitingThread
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
 from .errors import label_of
@@ -16,7 +16,7 @@ from .transport.shared_file import open_files
 from .transport.watch import Topic
 
 
-class SqliteLink(Quiet):
+class SqliteLink(ThreadParking, Quiet):
     """See `spi.Link`."""
 
     ordered = False  # each thread makes its own calls
@@ -58,12 +58,7 @@ class SqliteLink(Quiet):
     def park(self, wakes: Wakes | None, until: float) -> bool:
         if isinstance(wakes, WaitingThread):
             return self._file.watch.park(wakes, until)
-        if isinstance(wakes, ThreadWakes):
-            return wakes.wait(until)
-        return pause_thread(until)
-
-    def local(self) -> Wakes:
-        return ThreadWakes()
+        return super().park(wakes, until)
 
     def engaged(self) -> bool:
         return self._file.engaged()
