@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 
 from tests.backends.redis.watching import Monitor, sha
 from tests.support.eventually import eventually
+from tests.support.pausing import pause
 from tests.support.worlds import World
 
 from ..harness.foreign import Foreign
@@ -82,7 +81,7 @@ def test_java_outlives_our_paused_head_by_its_wait_and_the_lease(
     enqueue_ours(our_victim, name, peek)
     waiter.seek()
     eventually(lambda: len(queue(peek, name)) == 2)
-    os.kill(our_victim.pid, signal.SIGSTOP)
+    pause(our_victim.pid)
     holder.give()
     waiter.turn.result(LEASE + WAIT + SLACK)
     waiter.give()

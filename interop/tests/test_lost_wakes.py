@@ -10,6 +10,7 @@ import pytest
 
 from interlock.recipes.lock import POLL_CAP
 from tests.support.eventually import eventually
+from tests.support.pausing import pause
 from tests.support.worlds import World
 
 from ..harness.foreign import Foreign
@@ -73,7 +74,7 @@ def test_java_is_held_up_by_our_paused_waiter_for_two_seconds_at_most(
     eventually(lambda: waiters(peek, name) == 1)
     java.seek()
     eventually(lambda: java.parked)
-    os.kill(our_victim.pid, signal.SIGSTOP)
+    pause(our_victim.pid)
     holder.give()
     java.turn.result(PROVISIONAL + SLACK)
     os.kill(our_victim.pid, signal.SIGCONT)

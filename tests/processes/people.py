@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import Self
 
+from ..support.pausing import pause
+
 PROGRAMS = Path(__file__).parent / "programs"
 
 #: Seconds for everything that should take none.
@@ -80,9 +82,7 @@ class Program:
 
     def pause(self) -> None:
         """Put it to sleep, in the middle of whatever it does."""
-        os.kill(self.pid, signal.SIGSTOP)
-        while Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
-            time.sleep(0.001)
+        pause(self.pid)
 
     def resume(self) -> None:
         os.kill(self.pid, signal.SIGCONT)

@@ -12,6 +12,8 @@ import time
 from pathlib import Path
 from typing import Self
 
+from .pausing import pause
+
 
 def free_port() -> int:
     """A loopback port that nobody uses right now."""
@@ -95,7 +97,7 @@ class RedisServer:
     def pause(self) -> None:
         """Stop it from running; its sockets stay open."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        pause(self._process.pid)
 
     def resume(self) -> None:
         assert self._process is not None

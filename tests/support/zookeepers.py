@@ -11,7 +11,6 @@ They are Java programs: Debian's package `zookeeper` brings the jar and a Java t
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
@@ -24,6 +23,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Self, TypedDict, TypeVar, Unpack
 
+from .pausing import pause
 from .servers import free_port
 
 T = TypeVar("T")
@@ -120,9 +120,7 @@ class ZooKeeperServer:
 
     def pause(self) -> None:
         """Stop it from running; its sockets stay open."""
-        self._signal(signal.SIGSTOP)
-        # Its threads stop one after the other; the last of them could still answer.
-        os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT)
+        pause(self.pid)
 
     def resume(self) -> None:
         self._signal(signal.SIGCONT)

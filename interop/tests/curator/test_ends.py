@@ -16,6 +16,7 @@ import interlock
 from interlock.events import Event, Parked
 from tests.support.eventually import eventually
 from tests.support.frames import ZkProxy
+from tests.support.pausing import pause
 from tests.support.worlds import World
 from tests.support.zookeepers import ZooKeeperServer
 
@@ -201,7 +202,7 @@ def test_paused_holder_sees_its_loss_before_it_acts_again(
     """And a store that looks at tokens refuses it even if it did not look."""
     token, java = taken(victim, kind, path), waiter(cast, kind, path)
     assert victim.ask(verb="act", handle="h") == ""
-    os.kill(victim.pid, signal.SIGSTOP)
+    pause(victim.pid)
     assert java.turn.result(BRIEF + SOON) is True
     fenced = Fenced()
     fenced.write(java.token)
