@@ -25,8 +25,14 @@ from ....errors import Unsupported
 from ....passwords import asked
 from ..url import ZkSettings
 from .handler import Handler
-from .kazoo_parts import BASICS, BATCHING, changed_parts
-from .kazoo_private import BatchingConnection, Burst, call_each
+from .kazoo_private import (
+    BASICS,
+    BATCHING,
+    BatchingConnection,
+    Burst,
+    call_each,
+    changed_parts,
+)
 from .session_clock import SessionClock
 from .sockets import Flag
 
