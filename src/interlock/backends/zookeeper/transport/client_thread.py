@@ -24,6 +24,7 @@ from kazoo.version import __version__ as kazoo_version
 from ....errors import Unsupported
 from ....passwords import asked
 from ..url import ZkSettings
+from .answers import SessionClock
 from .handler import Handler
 from .kazoo_private import (
     BASICS,
@@ -33,7 +34,6 @@ from .kazoo_private import (
     call_each,
     changed_parts,
 )
-from .session_clock import SessionClock
 from .sockets import Flag
 
 log = logging.getLogger("interlock.zookeeper")

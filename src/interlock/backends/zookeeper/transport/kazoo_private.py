@@ -35,6 +35,7 @@ from kazoo.exceptions import ConnectionDropped
 from kazoo.protocol import serialization
 
 from ....drive import now
+from .answers import SessionClock
 from .requests import (
     CONTAINER,
     Children,
@@ -46,7 +47,6 @@ from .requests import (
     Put,
     ZkRequest,
 )
-from .session_clock import SessionClock
 from .sockets import HEAD, LENGTH, MOST
 
 try:
