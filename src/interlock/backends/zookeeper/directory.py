@@ -18,6 +18,7 @@ from ...steps import Call, Steps, together
 from .kinds import in_use_as
 from .latches import read_latch
 from .layout import (
+    FRONTS,
     LATCH,
     LEASES,
     LOCKS,
@@ -33,7 +34,6 @@ from .layout import (
     use_of_permits,
 )
 from .namespace import Namespace
-from .ordering import FRONTS
 from .queue_nodes import ask, parents
 from .transport.requests import EPHEMERAL, Children, Create, Get, Put, Refusal, ZkRequest
 

@@ -16,9 +16,8 @@ from ...errors import StoreError
 from ...model import Holder, LockInfo
 from ...steps import Call, Steps, together
 from .kinds import check_kind, without_directories
-from .layout import LEASES, identity_of, is_node, is_ours, owner_of, path_of
+from .layout import LEASES, Front, identity_of, is_node, is_ours, lease_holders, owner_of, path_of
 from .namespace import Namespace
-from .ordering import Front, lease_holders
 from .queue_nodes import ask
 from .transport.requests import Children, Exists, Get, Refusal, ZkRequest
 

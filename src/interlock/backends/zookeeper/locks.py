@@ -10,10 +10,9 @@ from ...errors import StoreError
 from ...model import FOREVER, KIND_CODES, Busy, LockInfo
 from ...steps import Steps
 from .holders import look_at_queue
-from .kinds import check_kind, only_queued
-from .layout import lease_note, owner_of, path_of, prefix_of
+from .kinds import check_kind, node_ahead, only_queued
+from .layout import ALONE, Order, lease_note, owner_of, path_of, prefix_of, ranked
 from .namespace import Namespace, Node, NodeSpec, QueuePlace
-from .ordering import ALONE, Order, node_ahead, ranked
 from .queue_nodes import leave, line_up
 from .revocations import check_revoked, reason_of_loss, still_held, write_reason
 

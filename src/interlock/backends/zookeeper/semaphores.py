@@ -14,8 +14,9 @@ from ...errors import StoreError
 from ...model import FOREVER, KIND_CODES, Busy, LockInfo
 from ...steps import Call, Steps, together
 from .holders import LeaseLists, look_at_leases
-from .kinds import genuine, in_use, only_queued
+from .kinds import genuine, in_use, node_ahead, only_queued
 from .layout import (
+    ALONE,
     LEASE,
     LEASE_CUTS,
     LEASE_NODE,
@@ -26,13 +27,14 @@ from .layout import (
     NUMBER,
     is_node,
     lease_note,
+    leases_up_to,
     owner_of,
     path_of,
     prefix_of,
+    ranked,
     use_of,
 )
 from .namespace import Namespace, Node, NodeSpec, QueuePlace
-from .ordering import ALONE, leases_up_to, node_ahead, ranked
 from .permits import (
     COUNT_NODES,
     PermitClaim,
