@@ -9,12 +9,13 @@ from typing import Any
 from ...errors import StoreError
 from ...model import FOREVER, KIND_CODES, Busy, LockInfo
 from ...steps import Steps
-from .holders import look_at_queue
-from .kinds import check_kind, node_ahead, only_queued
-from .layout import ALONE, Order, lease_note, owner_of, path_of, prefix_of, ranked
+from .directory import first_end, holders_of
+from .kinds import check_kind, node_ahead, only_queued, without_directories
+from .layout import ALONE, Order, is_node, lease_note, owner_of, path_of, prefix_of, ranked
 from .namespace import Namespace, Node, NodeSpec, QueuePlace
-from .queue_nodes import leave, line_up
+from .queue_nodes import ask, leave, line_up
 from .revocations import check_revoked, reason_of_loss, still_held, write_reason
+from .transport.requests import Children, Refusal
 
 
 class ZkLocks:
@@ -121,7 +122,19 @@ class ZkLocks:
     # --- looking ------------------------------------------------------------------------
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        return look_at_queue(self._namespace, self.kind, name, until, self._order.front)
+        """Three round trips."""
+        path = path_of(name, self._namespace.root)
+        (listed,) = yield from ask(name, [Children(path)], until)
+        if listed.value is Refusal.MISSING:
+            return None
+        yield from check_kind(self._namespace, name, listed.value, self.kind, until)
+        nodes = [each for each in listed.value if is_node(each)]
+        queued = yield from without_directories(name, path, nodes, until)
+        held, mode, waiters = self._order.front(queued)
+        if not held:
+            return None
+        holders = yield from holders_of(self._namespace, name, path, held, mode, until)
+        return LockInfo(name, self.kind, tuple(holders), first_end(holders), waiters)
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
         return ((name, owner),)

@@ -18,12 +18,14 @@ come in between.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...errors import StoreError, StoreMisconfigured
 from ...ledger import UNSET, refusal
-from ...model import RELEASE_REQUESTED, kind_of_owner
+from ...model import RELEASE_REQUESTED, Holder, LockInfo, kind_of_owner
 from ...steps import Steps
+from .directory import first_end, holders_of
 from .kinds import genuine, in_use, without_directories
 from .layout import (
     COUNT,
@@ -34,11 +36,12 @@ from .layout import (
     PROTECTED,
     is_node,
     is_ours,
+    lease_holders,
     owner_of,
     use_of,
     use_of_permits,
 )
-from .namespace import Node, NodeSpec, OwnNodes
+from .namespace import Namespace, Node, NodeSpec, OwnNodes
 from .queue_nodes import VANISHED, ask, find, parents, vanishing
 from .revocations import still_held
 from .transport.requests import (
@@ -117,6 +120,40 @@ def _worst(answers: Sequence[bool | str | StoreError]) -> bool | str | StoreErro
         return False
     failed = [each for each in answers if isinstance(each, StoreError)]
     return failed[0] if failed else RELEASE_REQUESTED if RELEASE_REQUESTED in answers else True
+
+
+# --- looking -----------------------------------------------------------------------------------
+
+
+class LeaseLists(NamedTuple):
+    """The leases of a name, its line, and for how many there is room, if that is known."""
+
+    leases: Sequence[str]
+    line: Sequence[str]
+    room: int | None
+
+
+def look_at_leases(
+    namespace: Namespace, kind: str, claim: PermitClaim, seen: LeaseLists
+) -> Steps[LockInfo | None]:
+    """Who holds permits, and how many wait; None when nothing is known.  Two round trips."""
+    name, folder, room = claim.name, claim.leases.folder, seen.room
+    held, waiters = lease_holders(seen.line, seen.leases, room)
+    holders = yield from holders_of(namespace, name, folder, held, "", claim.until)
+    info = LockInfo(name, kind, _weighed(holders), first_end(holders), waiters)
+    if kind == "mutex" or room is None:
+        return info if info.holders else None
+    return replace(info, permits=room, available=max(0, room - len(holders)))
+
+
+def _weighed(holders: Sequence[Holder]) -> tuple[Holder, ...]:
+    """One holder for all the leases of an owner.  Pure."""
+    shares: dict[str, list[Holder]] = {}
+    for each in holders:
+        shares.setdefault(each.owner, []).append(each)
+    return tuple(
+        replace(share[-1], since=share[0].since, weight=len(share)) for share in shares.values()
+    )
 
 
 # --- giving back ------------------------------------------------------------------------------

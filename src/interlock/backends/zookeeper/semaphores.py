@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from ...errors import StoreError
 from ...model import FOREVER, KIND_CODES, Busy, LockInfo
 from ...steps import Call, Steps, together
-from .holders import LeaseLists, look_at_leases
 from .kinds import genuine, in_use, node_ahead, only_queued
 from .layout import (
     ALONE,
@@ -37,11 +36,13 @@ from .layout import (
 from .namespace import Namespace, Node, NodeSpec, QueuePlace
 from .permits import (
     COUNT_NODES,
+    LeaseLists,
     PermitClaim,
     PermitCount,
     all_listed,
     begin_count,
     leave_both,
+    look_at_leases,
     put_count,
     shares_still_held,
     taken,
@@ -340,7 +341,7 @@ class ZkSemaphores:
             raise error
         lent = yield from taken(claim, _listed(leases))
         seen = LeaseLists(lent, _listed(line), self._room_told(claim, told))
-        return (yield from look_at_leases(self._namespace, self.kind, name, until, seen))
+        return (yield from look_at_leases(self._namespace, self.kind, claim, seen))
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
         return ((name, owner),)
