@@ -23,7 +23,7 @@ NEEDED = {"backend", "url", "link", "aio"}
 SHARED = {
     "zookeeper": {
         *("namespace", "queue_nodes", "permits"),  # the nodes of this client
-        *("kinds", "revocations"),  # what is seen of the nodes of others
+        "kinds",  # what is seen of the nodes of others
     }
 }
 

@@ -71,10 +71,7 @@ def in_use_as(
     if not inside or has_certain_part(children):
         return use_of(children)
     answers = yield from ask(name, [Children(f"{path}/{each}") for each in inside], until)
-    listed = {
-        each: () if answer.value is Refusal.MISSING else answer.value
-        for each, answer in zip(inside, answers, strict=True)
-    }
+    listed = {each: answer.children for each, answer in zip(inside, answers, strict=True)}
     # The client that asks may have a node among the children, beside the holders of permits.
     use = use_of_permits(listed.get(LEASES, ()), listed.get(LOCKS, ()), LEASES in listed)
     return use or use_of(children)

@@ -12,9 +12,8 @@ from ...steps import Steps
 from .directory import first_end, holders_of
 from .kinds import check_kind, node_ahead, only_queued, without_directories
 from .layout import ALONE, Order, is_node, lease_note, owner_of, path_of, prefix_of, ranked
-from .namespace import Namespace, Node, NodeSpec, QueuePlace
-from .queue_nodes import ask, leave, line_up
-from .revocations import check_revoked, reason_of_loss, still_held, write_reason
+from .namespace import Namespace, Node, NodeSpec, QueuePlace, still_held
+from .queue_nodes import ask, leave, line_up, reason_of_loss, write_reason
 from .transport.requests import Children, Refusal
 
 
@@ -72,12 +71,12 @@ class ZkLocks:
         self, spec: NodeSpec, until: float, topic: Any
     ) -> Steps[tuple[QueuePlace, str | None]]:
         return line_up(
-            self._nodes,
+            self._namespace,
             spec,
+            self.kind,
             until,
             topic,
             lambda place: self._ahead(spec, place, until),
-            lambda: check_revoked(self._namespace, spec.name, spec.owner, self.kind, until),
         )
 
     def _ahead(

@@ -18,8 +18,7 @@ from ...steps import Call, Steps, together
 from .layout import READ, READERS, RW_CUTS, WRITE, WRITERS, path_of, prefix_of, sort_key
 from .locks import ZkLocks
 from .namespace import Namespace, Node, NodeSpec
-from .queue_nodes import ask, find, leave
-from .revocations import read_reason
+from .queue_nodes import ask, find, leave, read_reason
 from .transport.requests import EPHEMERAL, Children, Create, Delete, Refusal
 
 
