@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 from ...errors import StoreError
@@ -55,9 +56,12 @@ class ZkLocks:
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        spec = self._spec(name, owner, lease)
+        spec, topic = self._spec(name, owner, lease), (name, owner) if waits else None
+        ahead = partial(self._ahead, spec, until=until)
         try:
-            place, before = yield from self._line_up(spec, until, (name, owner) if waits else None)
+            place, before = yield from line_up(
+                self._namespace, spec, self.kind, until, topic, ahead
+            )
             if before is not None:
                 return (yield from self._refused(spec, place, waits, until))
         except StoreError as failure:
@@ -66,18 +70,6 @@ class ZkLocks:
             raise
         place.node.lease, place.node.held = lease, place.asked
         return place.node.token
-
-    def _line_up(
-        self, spec: NodeSpec, until: float, topic: Any
-    ) -> Steps[tuple[QueuePlace, str | None]]:
-        return line_up(
-            self._namespace,
-            spec,
-            self.kind,
-            until,
-            topic,
-            lambda place: self._ahead(spec, place, until),
-        )
 
     def _ahead(
         self, spec: NodeSpec, place: QueuePlace, until: float
