@@ -102,7 +102,7 @@ def _is_number(reply: Any) -> bool:
     return reply.value is not Refusal.MISSING and len(reply.value[0]) == NUMBER
 
 
-# --- which children queue ----------------------------------------------------------------------
+# --- which children queue ---------------------------------------------------------------------
 
 
 def only_queued(

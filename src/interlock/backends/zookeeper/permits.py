@@ -98,7 +98,7 @@ def taken(claim: PermitClaim, children: Sequence[str]) -> Steps[list[str]]:
     return (yield from without_directories(claim.name, claim.leases.folder, leases, claim.until))
 
 
-# --- looking -----------------------------------------------------------------------------------
+# --- looking ----------------------------------------------------------------------------------
 
 
 def info_of(
