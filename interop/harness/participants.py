@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from interlock.api.lock import AsyncLock, Lock
-from interlock.backends.zookeeper.kinds import only_queued
+from interlock.backends.zookeeper.kinds import node_ahead, only_queued
+from interlock.backends.zookeeper.layout import Order, earlier, first_alone, ranked
 from interlock.backends.zookeeper.locks import ZkLocks
 from interlock.backends.zookeeper.namespace import Namespace, NodeSpec, QueuePlace
-from interlock.backends.zookeeper.ordering import Order, earlier, first_alone, node_ahead, ranked
 from interlock.backends.zookeeper.queue_nodes import ask, parents
 from interlock.backends.zookeeper.transport.requests import (
     EPHEMERAL,

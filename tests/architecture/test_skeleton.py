@@ -18,12 +18,12 @@ ROLES = {
 NEEDED = {"backend", "url", "link", "aio"}
 
 #: What the primitives of one store share, beyond the roles.  No operation of ZooKeeper decides
-#: anything, so its stores make nodes, look at the nodes of others and decide by pure functions.
+#: anything, so its stores make nodes, look at the nodes of others and decide by pure functions,
+#: which are in `layout`.
 SHARED = {
     "zookeeper": {
         *("namespace", "queue_nodes", "permits"),  # the nodes of this client
-        *("holders", "kinds", "revocations"),  # what is seen of the nodes of others
-        "ordering",  # what is decided
+        "kinds",  # what is seen of the nodes of others
     }
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.zookeeper import locks, queue_nodes, revocations
+from interlock.backends.zookeeper import locks, namespace, queue_nodes
 from interlock.backends.zookeeper.locks import ZkLocks
 from interlock.backends.zookeeper.namespace import Namespace, NodeSpec, QueuePlace
 from interlock.backends.zookeeper.rwlocks import ZkRwLocks
@@ -194,8 +194,8 @@ def test_lease_trusted_for_longer_than_a_session_is_believed_too_long(
 def test_without_asking_the_leader_a_renewal_overlooks_a_revocation(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    hasty = broken(revocations._looked_at, asked=unsynced)
-    monkeypatch.setattr(revocations, "_looked_at", hasty)
+    hasty = broken(namespace._looked_at, asked=unsynced)
+    monkeypatch.setattr(namespace, "_looked_at", hasty)
     plan = Plan(work=20.0)
 
     found((plan, plan), 2, {Fault.LAGGED, Fault.REVOKED}, "was robbed of")

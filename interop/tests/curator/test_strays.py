@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from interlock import StoreMisconfigured
-from interlock.backends.zookeeper import layout, ordering
+from interlock.backends.zookeeper import layout
 from tests.support.eventually import eventually
 
 from ...harness.foreign import SOON
@@ -87,7 +87,7 @@ def test_numbers_past_the_end_are_sorted_as_java_sorts_them(meeting: Meeting) ->
     seen = [each.rpartition("/")[2] for each in eyes.ask("mutex", "participants", meeting.path)]
     assert seen == [f"{JAVAS}-lock-{number}" for number in WRAPPED]
     children = meeting.peek.get_children(meeting.path)
-    assert ordering.ranked(children, layout.MUTEX_CUTS) == seen
+    assert layout.ranked(children, layout.MUTEX_CUTS) == seen
 
 
 @pytest.mark.parametrize("number", WRAPPED[:2])

@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from interlock import Unsupported
-from interlock.backends.zookeeper import revocations
+from interlock.backends.zookeeper import namespace
 from interlock.backends.zookeeper.layout import REVOKE
 from interlock.backends.zookeeper.namespace import Node
 from interlock.backends.zookeeper.transport.transport import Transport
@@ -102,7 +102,7 @@ def test_question_that_comes_while_the_keeper_looks_is_heard_at_once(
 ) -> None:
     hold = taken(world, connect().lock("k"))
     (node,) = peek.get_children("/k")
-    fired, judged = threading.Event(), revocations.judged
+    fired, judged = threading.Event(), namespace.judged
 
     def after_the_question(*seen: Any) -> Any:
         """The keeper has its answer, and then hears that it is not true any more."""
@@ -111,7 +111,7 @@ def test_question_that_comes_while_the_keeper_looks_is_heard_at_once(
             assert fired.wait(AT_ONCE)
         return judged(*seen)
 
-    with patch.object(revocations, "judged", after_the_question), passed_on(fired):
+    with patch.object(namespace, "judged", after_the_question), passed_on(fired):
         heard = heard_by(world, hold)
 
         assert heard.get(timeout=AT_ONCE) is hold

@@ -15,9 +15,9 @@ from kazoo.protocol import serialization as protocol
 from kazoo.protocol.connection import ConnectionHandler
 from kazoo.protocol.states import KeeperState
 
+from interlock.backends.zookeeper.transport.answers import SessionClock
 from interlock.backends.zookeeper.transport.handler import Handler
 from interlock.backends.zookeeper.transport.kazoo_private import BatchingConnection, Burst
-from interlock.backends.zookeeper.transport.session_clock import SessionClock
 from interlock.backends.zookeeper.transport.sockets import WakeSocket, wait_ready
 from interlock.backends.zookeeper.url import ZkSettings
 from tests.support.frames import ZkProxy

@@ -18,11 +18,11 @@ from kazoo.protocol import serialization as protocol
 from interlock import StoreUnavailable
 from interlock.backends.zookeeper.aio import ZkAsyncLink
 from interlock.backends.zookeeper.link import ZkLink
+from interlock.backends.zookeeper.transport.answers import SessionClock
 from interlock.backends.zookeeper.transport.client_thread import ClientThread
 from interlock.backends.zookeeper.transport.handler import Handler
 from interlock.backends.zookeeper.transport.kazoo_private import BatchingConnection
 from interlock.backends.zookeeper.transport.requests import Sync
-from interlock.backends.zookeeper.transport.session_clock import SessionClock
 from interlock.backends.zookeeper.transport.transport import Transport
 from interlock.backends.zookeeper.url import ZkSettings
 from interlock.drive import now

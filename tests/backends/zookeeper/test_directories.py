@@ -14,7 +14,6 @@ from kazoo.recipe.lock import Lock as KazooLock
 
 from interlock import StoreMisconfigured
 from interlock.backends.zookeeper import layout
-from interlock.backends.zookeeper import ordering as order
 from tests.support.zookeepers import ZooKeeperServer
 
 from ...support.worlds import World
@@ -167,10 +166,10 @@ def java(number: str) -> str:
 def test_numbers_that_have_wrapped_stand_where_java_puts_them() -> None:
     late, later, early = java("-2147483647"), java("-2147483648"), java("0000000007")
 
-    assert order.ranked([early, later, late], layout.MUTEX_CUTS) == [late, later, early]
-    assert order.before_alone([early, later, late], early) == later
-    assert order.before_alone([early, later, late], later) == late
-    assert order.before_alone([early, later, late], late) is None
+    assert layout.ranked([early, later, late], layout.MUTEX_CUTS) == [late, later, early]
+    assert layout.before_alone([early, later, late], early) == later
+    assert layout.before_alone([early, later, late], later) == late
+    assert layout.before_alone([early, later, late], late) is None
 
 
 def test_node_with_a_wrapped_number_is_waited_for(world: World, zk_url: str, peek: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlock.backends.zookeeper import layout, ordering
+from interlock.backends.zookeeper import layout
 from interlock.session.identity import new_identity
 
 #: What a server accepts as one part of a path.
@@ -67,15 +67,15 @@ def nodes(*numbers: int, mark: str = "lock-") -> list[str]:
 @given(st.permutations([4, 7, 11, 200, 2**31 - 1]))
 def test_the_nearest_before_us_has_the_next_smaller_number(order: list[int]) -> None:
     children = nodes(*order)
-    ranked = ordering.ranked(children, layout.MUTEX_CUTS)
+    ranked = layout.ranked(children, layout.MUTEX_CUTS)
 
-    assert [ordering.before_alone(children, each) for each in ranked] == [None, *ranked[:-1]]
+    assert [layout.before_alone(children, each) for each in ranked] == [None, *ranked[:-1]]
 
 
 def test_numbers_that_have_wrapped_jump_the_queue_as_they_do_in_java() -> None:
     seventh, wrapped = nodes(7)[0], [f"_c_{OTHER}-lock--{each}" for each in (2**31, 2**31 - 1)]
 
-    assert ordering.ranked([seventh, *wrapped], layout.MUTEX_CUTS) == [*reversed(wrapped), seventh]
+    assert layout.ranked([seventh, *wrapped], layout.MUTEX_CUTS) == [*reversed(wrapped), seventh]
 
 
 def test_a_reader_waits_for_the_nearest_writer_before_it() -> None:
@@ -87,10 +87,10 @@ def test_a_reader_waits_for_the_nearest_writer_before_it() -> None:
     )
     children = [mine, second, first, reader]
 
-    assert ordering.before_reader(children, mine) == second
-    assert ordering.before_reader(children, reader) == first
-    assert ordering.before_writer(children, second) == reader
-    assert ordering.before_writer(children, first) is None
+    assert layout.before_reader(children, mine) == second
+    assert layout.before_reader(children, reader) == first
+    assert layout.before_writer(children, second) == reader
+    assert layout.before_writer(children, first) is None
 
 
 def test_a_writer_that_reads_on_has_nobody_before_it() -> None:
@@ -98,5 +98,5 @@ def test_a_writer_that_reads_on_has_nobody_before_it() -> None:
     reader = writer.replace("__WRIT__", "__READ__")
     (behind,) = nodes(6, mark="__WRIT__")
 
-    assert ordering.before_reader([writer, reader, behind], reader) is None
-    assert ordering.before_writer([reader, behind], behind) == reader
+    assert layout.before_reader([writer, reader, behind], reader) is None
+    assert layout.before_writer([reader, behind], behind) == reader

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from interlock.backends.zookeeper import layout
-from interlock.backends.zookeeper.ordering import lease_holders, leases_up_to
+from interlock.backends.zookeeper.layout import lease_holders, leases_up_to
 from interlock.backends.zookeeper.permits import other_use
 from tests.support.frames import ZkProxy
 

@@ -10,7 +10,7 @@ import pytest
 
 from interlock import StoreError
 from interlock.backends.zookeeper import layout
-from interlock.backends.zookeeper.ordering import first_readers
+from interlock.backends.zookeeper.layout import first_readers
 from tests.support.frames import ZkProxy
 from tests.support.zookeepers import ZooKeeperServer, awaited
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import interlock
-from interlock.backends.zookeeper.transport.session_clock import LAG, RECENT, SessionClock
+from interlock.backends.zookeeper.transport.answers import LAG, RECENT, SessionClock
 from interlock.drive import now
 from tests.support.ensembles import Ensemble
 from tests.support.zookeepers import ZooKeeperServer

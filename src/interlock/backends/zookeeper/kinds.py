@@ -6,7 +6,9 @@ has to look whether they are empty.
 Curator counts every child of a directory as a node of its queue, whatever its name, and so does
 Interlock, unless the child is a directory: there is a lock `a` and a lock `a/0`, and Java, which
 has no way to tell, waits for `0` as long as it exists.  To overlook a directory grants nothing too
-early: nodes of a queue are ephemeral, and an ephemeral node has no children.
+early: nodes of a queue are ephemeral, and an ephemeral node has no children.  But a grant that
+overlooks a holder is worse than one that waits, so any other child counts; where Java would wait
+for ever behind one that no client removes, Interlock says so.
 """
 
 from __future__ import annotations
@@ -23,15 +25,17 @@ from .layout import (
     NUMBER,
     NUMBERS,
     PROTECTED,
+    Order,
+    earlier,
     has_certain_part,
     is_lookalike,
+    is_stray,
     path_of,
     use_of,
     use_of_permits,
     use_of_queue,
 )
 from .namespace import Namespace, NodeSpec, QueuePlace
-from .ordering import earlier
 from .queue_nodes import ask
 from .transport.requests import Children, Exists, Get, Refusal, Sync, ZkRequest
 
@@ -67,10 +71,7 @@ def in_use_as(
     if not inside or has_certain_part(children):
         return use_of(children)
     answers = yield from ask(name, [Children(f"{path}/{each}") for each in inside], until)
-    listed = {
-        each: () if answer.value is Refusal.MISSING else answer.value
-        for each, answer in zip(inside, answers, strict=True)
-    }
+    listed = {each: answer.children for each, answer in zip(inside, answers, strict=True)}
     # The client that asks may have a node among the children, beside the holders of permits.
     use = use_of_permits(listed.get(LEASES, ()), listed.get(LOCKS, ()), LEASES in listed)
     return use or use_of(children)
@@ -101,7 +102,7 @@ def _is_number(reply: Any) -> bool:
     return reply.value is not Refusal.MISSING and len(reply.value[0]) == NUMBER
 
 
-# --- directories among the nodes ---------------------------------------------------------------
+# --- which children queue ---------------------------------------------------------------------
 
 
 def only_queued(
@@ -114,6 +115,21 @@ def only_queued(
     queued = yield from without_directories(spec.name, spec.folder, before, until)
     others = [each for each in place.children if each not in before]
     return place._replace(children=[*queued, *others])
+
+
+def node_ahead(order: Order, spec: NodeSpec, place: QueuePlace, store: str) -> str | None:
+    """The node for which an owner waits; raises where that is of no lock, and so may stay for
+    ever."""
+    nearest = order.nearest(place.children, place.node.name)
+    if nearest is None or not is_stray(nearest, order.cuts):
+        return nearest
+    error = StoreMisconfigured(
+        f"lock {spec.name!r} waits behind {spec.folder}/{nearest}, which is no node of a lock, "
+        "so no client removes it: delete it, or choose another name",
+        store,
+    )
+    error.partial = True
+    raise error
 
 
 def without_directories(

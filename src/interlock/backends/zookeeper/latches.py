@@ -132,9 +132,8 @@ class ZkLatches:
             raise
 
     def _check(self, name: str, listed: Answer, until: float) -> Steps[None]:
-        if listed.value is not Refusal.MISSING:
-            others = [child for child in listed.value if child != LATCH]
-            yield from check_kind(self._namespace, name, others, self.kind, until)
+        others = [child for child in listed.children if child != LATCH]
+        yield from check_kind(self._namespace, name, others, self.kind, until)
 
     def open(self, name: str, until: float) -> Steps[None]:
         yield from ask(name, [Delete(self._path(name))], until)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 from ...errors import StoreError
 from ...model import FOREVER, KIND_CODES, Busy, LockInfo
 from ...steps import Steps
-from .holders import look_at_queue
-from .kinds import check_kind, only_queued
-from .layout import lease_note, owner_of, path_of, prefix_of
-from .namespace import Namespace, Node, NodeSpec, QueuePlace
-from .ordering import ALONE, Order, node_ahead, ranked
-from .queue_nodes import leave, line_up
-from .revocations import check_revoked, reason_of_loss, still_held, write_reason
+from .directory import first_end, holders_of
+from .kinds import check_kind, node_ahead, only_queued, without_directories
+from .layout import ALONE, Order, is_node, lease_note, owner_of, path_of, prefix_of, ranked
+from .namespace import Namespace, Node, NodeSpec, QueuePlace, still_held
+from .queue_nodes import ask, leave, line_up, reason_of_loss, write_reason
+from .transport.requests import Children, Refusal
 
 
 class ZkLocks:
@@ -56,9 +56,12 @@ class ZkLocks:
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        spec = self._spec(name, owner, lease)
+        spec, topic = self._spec(name, owner, lease), (name, owner) if waits else None
+        ahead = partial(self._ahead, spec, until=until)
         try:
-            place, before = yield from self._line_up(spec, until, (name, owner) if waits else None)
+            place, before = yield from line_up(
+                self._namespace, spec, self.kind, until, topic, ahead
+            )
             if before is not None:
                 return (yield from self._refused(spec, place, waits, until))
         except StoreError as failure:
@@ -67,18 +70,6 @@ class ZkLocks:
             raise
         place.node.lease, place.node.held = lease, place.asked
         return place.node.token
-
-    def _line_up(
-        self, spec: NodeSpec, until: float, topic: Any
-    ) -> Steps[tuple[QueuePlace, str | None]]:
-        return line_up(
-            self._nodes,
-            spec,
-            until,
-            topic,
-            lambda place: self._ahead(spec, place, until),
-            lambda: check_revoked(self._namespace, spec.name, spec.owner, self.kind, until),
-        )
 
     def _ahead(
         self, spec: NodeSpec, place: QueuePlace, until: float
@@ -122,7 +113,19 @@ class ZkLocks:
     # --- looking ------------------------------------------------------------------------
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        return look_at_queue(self._namespace, self.kind, name, until, self._order.front)
+        """Three round trips."""
+        path = path_of(name, self._namespace.root)
+        (listed,) = yield from ask(name, [Children(path)], until)
+        if listed.value is Refusal.MISSING:
+            return None
+        yield from check_kind(self._namespace, name, listed.value, self.kind, until)
+        nodes = [each for each in listed.value if is_node(each)]
+        queued = yield from without_directories(name, path, nodes, until)
+        held, mode, waiters = self._order.front(queued)
+        if not held:
+            return None
+        holders = yield from holders_of(self._namespace, name, path, held, mode, until)
+        return LockInfo(name, self.kind, tuple(holders), first_end(holders), waiters)
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
         return ((name, owner),)

@@ -1,13 +1,23 @@
-"""What all stores of a backend share: where names are kept, the client's nodes, its session."""
+"""What all stores of a backend share: where names are kept, the client's session, and its nodes.
+
+Of each node the client knows what is before it and when its lease counts from; the servers tell
+whether it still stands, is wanted back, or has gone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ...model import RESERVED, validity
-from .transport.requests import Answer, Create, ZkRequest
+from ...errors import StoreError
+from ...model import RELEASE_REQUESTED, RESERVED, validity
+from ...steps import Call, Steps, together
+from .layout import REVOKE
+from .transport.requests import Answer, Create, Get, Refusal, Sync, ZkRequest
+
+#: How many nodes a renewal begins to watch, at most: the others can wait for the next.
+LOOKS = 500
 
 
 @dataclass(slots=True, eq=False)
@@ -123,3 +133,80 @@ class Namespace(NamedTuple):
         session = self.session
         alive = validity(session.alive_since(asked), session.session_timeout)
         return min(validity(asked, lease), alive)
+
+
+# --- keeping ----------------------------------------------------------------------------------
+
+
+def still_held(
+    holds: Sequence[Node | None], until: float
+) -> Steps[Sequence[bool | str | StoreError]]:
+    """Whether some holds stand, see `spi.LockStore.renew`; an owner that has lost one lease of
+    several has lost them all.  One round trip, or two when a node changes meanwhile.
+
+    One request to the leader for all of them, whose answer proves the session; and one for each
+    node that is not watched yet, so that its next change is told.
+    """
+    nodes = [node for hold in holds for node in _share(hold)]
+    watched = [node for node in nodes if node is not None and node.watched]
+    answers = dict(zip(nodes, (yield from _looked_at(nodes, until)), strict=True))
+    changed = [node for node in watched if not node.watched]
+    if changed and not isinstance(answers[nodes[0]], StoreError):
+        answers.update(zip(changed, (yield from _looked_at(changed, until)), strict=True))
+    return [_worst([answers[node] for node in _share(hold)]) for hold in holds]
+
+
+def _share(hold: Node | None) -> tuple[Node | None, ...]:
+    return (None,) if hold is None else hold.share
+
+
+def _worst(answers: Sequence[bool | str | StoreError]) -> bool | str | StoreError:
+    """What becomes of a hold by what became of its leases."""
+    if False in answers:
+        return False
+    failed = [each for each in answers if isinstance(each, StoreError)]
+    return failed[0] if failed else RELEASE_REQUESTED if RELEASE_REQUESTED in answers else True
+
+
+def _looked_at(
+    nodes: Sequence[Node | None], until: float
+) -> Steps[Sequence[bool | str | StoreError]]:
+    new = [node for node in nodes if node is not None and not node.watched][:LOOKS]
+    requests: list[ZkRequest] = [Sync("/"), *(Get(node.path, node) for node in new)]
+    seen: dict[Node, Any] = {}
+    for node in new:
+        node.watched = True  # a change that is told before the answer has been read counts too
+    try:
+        synced, *looks = yield from together([Call(each, (), (), until) for each in requests])
+        seen = {} if isinstance(synced, StoreError) else dict(zip(new, looks, strict=True))
+    finally:
+        for node in new:
+            if not isinstance(seen.get(node), Answer):
+                node.watched = False
+    return judged(nodes, synced, seen)
+
+
+def judged(
+    nodes: Sequence[Node | None], synced: Any, seen: Mapping[Node, Any]
+) -> list[bool | str | StoreError]:
+    """What became of each hold, by the leader's answer and a look at some of the nodes."""
+    if isinstance(synced, StoreError):
+        return [synced] * len(nodes)
+    for node in nodes:
+        if node is not None and node.held:
+            node.held = max(node.held, synced.asked)
+    return [
+        False if node is None else _stands(node, synced.session, seen.get(node)) for node in nodes
+    ]
+
+
+def _stands(node: Node, session: int, look: Any) -> bool | str | StoreError:
+    if node.session != session:
+        return False
+    if look is None:
+        return True
+    if isinstance(look, StoreError):
+        return look
+    if look.value is Refusal.MISSING:
+        return False
+    return RELEASE_REQUESTED if look.value[0] == REVOKE else True

@@ -18,12 +18,14 @@ come in between.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
-from ...errors import StoreError, StoreMisconfigured
-from ...ledger import UNSET, refusal
-from ...model import RELEASE_REQUESTED, kind_of_owner
+from ...errors import StoreMisconfigured
+from ...ledger import UNSET, OtherKind, refusal
+from ...model import Holder, LockInfo, kind_of_owner
 from ...steps import Steps
+from .directory import first_end, holders_of
 from .kinds import genuine, in_use, without_directories
 from .layout import (
     COUNT,
@@ -38,9 +40,8 @@ from .layout import (
     use_of,
     use_of_permits,
 )
-from .namespace import Node, NodeSpec, OwnNodes
+from .namespace import Namespace, Node, NodeSpec, OwnNodes
 from .queue_nodes import VANISHED, ask, find, parents, vanishing
-from .revocations import still_held
 from .transport.requests import (
     PERSISTENT,
     Answer,
@@ -77,14 +78,15 @@ class PermitClaim(NamedTuple):
     until: float
     topic: Any = None
 
+    @property
+    def specs(self) -> tuple[NodeSpec, NodeSpec]:
+        return self.leases, self.line
+
 
 def all_listed(listed: Answer, node: Node) -> bool:
     """Whether a list, of the same session, has all the leases of an owner."""
-    if listed.value is Refusal.MISSING:
-        return False
-    share = node.share
-    alive = all(each.session == listed.session for each in share)
-    return alive and {each.name for each in share} <= {*listed.value}
+    alive = all(each.session == listed.session for each in node.share)
+    return alive and {each.name for each in node.share} <= {*listed.children}
 
 
 def taken(claim: PermitClaim, children: Sequence[str]) -> Steps[list[str]]:
@@ -96,27 +98,34 @@ def taken(claim: PermitClaim, children: Sequence[str]) -> Steps[list[str]]:
     return (yield from without_directories(claim.name, claim.leases.folder, leases, claim.until))
 
 
-# --- keeping ----------------------------------------------------------------------------------
+# --- looking ----------------------------------------------------------------------------------
 
 
-def shares_still_held(
-    shares: Sequence[Node | None], until: float
-) -> Steps[Sequence[bool | str | StoreError]]:
-    """As `still_held`; an owner that has lost one lease of several has lost them all."""
-    nodes = [node for share in shares if share is not None for node in share.share]
-    answers = dict(zip(nodes, (yield from still_held(nodes, until)), strict=True))
-    return [
-        False if share is None else _worst([answers[node] for node in share.share])
-        for share in shares
-    ]
+def info_of(
+    namespace: Namespace,
+    kind: str,
+    claim: PermitClaim,
+    held: Sequence[str],
+    waiters: int,
+    room: int | None,
+) -> Steps[LockInfo | None]:
+    """Who holds these leases; None when nothing is known of the name.  Two round trips."""
+    name, folder = claim.name, claim.leases.folder
+    holders = yield from holders_of(namespace, name, folder, held, "", claim.until)
+    info = LockInfo(name, kind, _weighed(holders), first_end(holders), waiters)
+    if kind == "mutex" or room is None:
+        return info if info.holders else None
+    return replace(info, permits=room, available=max(0, room - len(holders)))
 
 
-def _worst(answers: Sequence[bool | str | StoreError]) -> bool | str | StoreError:
-    """What becomes of a hold by what became of its leases."""
-    if False in answers:
-        return False
-    failed = [each for each in answers if isinstance(each, StoreError)]
-    return failed[0] if failed else RELEASE_REQUESTED if RELEASE_REQUESTED in answers else True
+def _weighed(holders: Sequence[Holder]) -> tuple[Holder, ...]:
+    """One holder for all the leases of an owner.  Pure."""
+    shares: dict[str, list[Holder]] = {}
+    for each in holders:
+        shares.setdefault(each.owner, []).append(each)
+    return tuple(
+        replace(share[-1], since=share[0].since, weight=len(share)) for share in shares.values()
+    )
 
 
 # --- giving back ------------------------------------------------------------------------------
@@ -127,14 +136,14 @@ def leave_both(nodes: OwnNodes, claim: PermitClaim) -> Steps[bool]:
 
     One round trip if the client knows them, two if it has to look for them.
     """
-    for spec in (claim.leases, claim.line):
+    for spec in claim.specs:
         _leaving(nodes.get(spec.key))
     leases, line = yield from _paths_of_both(nodes, claim)
     answers: list[Answer] = []
     if leases or line:
         deletes = [Delete(path) for path in (*leases, *line)]
         answers = yield from ask(claim.name, deletes, claim.until)
-    for spec in (claim.leases, claim.line):
+    for spec in claim.specs:
         nodes.pop(spec.key, None)
     given = [answer.value is not Refusal.MISSING for answer in answers[: len(leases)]]
     return bool(given) and all(given)
@@ -148,9 +157,8 @@ def _leaving(node: Node | None) -> None:
 def _paths_of_both(nodes: OwnNodes, claim: PermitClaim) -> Steps[list[list[str]]]:
     """The paths of an owner's leases, and of its place.  Those of another client's owner, or
     after a lost answer, have to be looked for."""
-    specs = (claim.leases, claim.line)
-    foreign = not any(spec.key in nodes for spec in specs)
-    unsure = [spec for spec in specs if foreign or _is_unsure(nodes, spec)]
+    foreign = not any(spec.key in nodes for spec in claim.specs)
+    unsure = [spec for spec in claim.specs if foreign or _is_unsure(nodes, spec)]
     found: dict[str, list[str]] = {}
     if unsure:
         reads: list[ZkRequest] = [Children(spec.folder) for spec in unsure]
@@ -159,7 +167,7 @@ def _paths_of_both(nodes: OwnNodes, claim: PermitClaim) -> Steps[list[list[str]]
             spec.folder: [f"{spec.folder}/{node}" for node in find(each, spec.owner)]
             for spec, each in zip(unsure, listed, strict=True)
         }
-    return [found.get(spec.folder, _known_paths(nodes, spec)) for spec in specs]
+    return [found.get(spec.folder, _known_paths(nodes, spec)) for spec in claim.specs]
 
 
 def _is_unsure(nodes: OwnNodes, spec: NodeSpec) -> bool:
@@ -207,14 +215,14 @@ class PermitCount(NamedTuple):
     def _parts(self) -> tuple[str, str]:
         return f"{self.path}/{LOCKS}", f"{self.path}/{LEASES}"
 
-    def other_kind(self, listed: Sequence[Answer], until: float) -> Steps[StoreError | None]:
-        """The error where the name is something else.  Mostly no round trip."""
-        lists = [() if each.value is Refusal.MISSING else each.value for each in listed]
-        children, line, leases = lists
+    def check(self, listed: Sequence[Answer], until: float) -> Steps[None]:
+        """Raise where the name is something else.  Mostly no round trip."""
+        children, line, leases = (each.children for each in listed)
         children = without_count(children, self.kind)
         children = yield from genuine(self.name, self.path, children, until)
         use = other_use(children, leases, line, self.kind)
-        return None if use is None else in_use(self.name, use, self.kind, self.store)
+        if use is not None:
+            raise in_use(self.name, use, self.kind, self.store)
 
 
 def without_count(children: Sequence[str], kind: str) -> list[str]:
@@ -245,8 +253,7 @@ def begin_count(count: PermitCount, permits: int | None, until: float) -> Steps[
     """Write the number of permits, unless there is one; answers how many.  Two round trips."""
     for _ in range(VANISHED):
         listed = yield from ask(count.name, count.lists(), until)
-        if (error := (yield from count.other_kind(listed, until))) is not None:
-            raise error
+        yield from count.check(listed, until)
         if permits is None:
             raise refusal(count.name, count.kind, (UNSET,), count.store)
         written = yield from _write(count, permits, until)
@@ -261,10 +268,12 @@ def _write(count: PermitCount, permits: int, until: float) -> Steps[int | None]:
     requests = [*above, create, Get(count.place), *count.lists()]
     answers = yield from ask(count.name, requests, until)
     created, told, *listed = answers[len(above) :]
-    if (error := (yield from count.other_kind(listed, until))) is not None:
+    try:
+        yield from count.check(listed, until)
+    except OtherKind:
         if created.value is not Refusal.THERE:
             yield from ask(count.name, [Delete(count.place)], until)
-        raise error
+        raise
     if told.value is Refusal.MISSING:
         return None
     data, stat = told.value

@@ -9,6 +9,9 @@ one would wait behind the first for ever.  So an owner that may have a node look
 name first, after the leader has said (`Sync`) that nothing older is under way.  The node of
 another session is dying: it is never adopted, only deleted.  The client's own session may have
 been replaced without a sign, therefore every answer carries the session in which it was given.
+
+A revocation leaves its reason in a note.  The note is a container that has had a child, which the
+server deletes about a minute later.
 """
 
 from __future__ import annotations
@@ -17,14 +20,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ...errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
+from ...ledger import BURIED, refusal
 from ...steps import Call, Steps, together
-from .layout import belongs_to
-from .namespace import Node, NodeSpec, OwnNodes, QueuePlace
+from .layout import belongs_to, uuid_of
+from .namespace import Namespace, Node, NodeSpec, OwnNodes, QueuePlace
 from .transport.requests import (
+    EPHEMERAL,
     WRITES,
     Answer,
     Children,
     Container,
+    Create,
     Delete,
     Exists,
     Get,
@@ -44,8 +50,7 @@ SCANS = 8
 #: do not queue.
 Ahead: TypeAlias = Callable[[QueuePlace], Steps[tuple[QueuePlace, str | None]]]
 
-#: Raises where an owner whose node has gone may not enqueue again.
-Gone: TypeAlias = Callable[[], Steps[None]]
+SESSION_ENDED = "its session with the servers has ended"
 
 
 # --- requests ---------------------------------------------------------------------------------
@@ -105,11 +110,11 @@ def parents(folder: str) -> list[ZkRequest]:
 
 
 def line_up(
-    nodes: OwnNodes, spec: NodeSpec, until: float, topic: Any, ahead: Ahead, gone: Gone
+    namespace: Namespace, spec: NodeSpec, kind: str, until: float, topic: Any, ahead: Ahead
 ) -> Steps[tuple[QueuePlace, str | None]]:
     """The owner's place in a queue, and the node ahead, which a waiter then watches."""
     before: str | None = None
-    place = yield from _stand(nodes, spec, until, topic, gone)
+    place = yield from _stand(namespace, spec, kind, until, topic)
     for _ in range(SCANS):
         place, before = yield from ahead(place)
         if before is None or (place.watched and before == place.node.before):
@@ -117,24 +122,24 @@ def line_up(
         place.node.before = before
         if topic is None or (yield from watch(spec, before, until, topic)):
             break
-        place = yield from _stand(nodes, spec, until, topic, gone)
+        place = yield from _stand(namespace, spec, kind, until, topic)
     return place, before
 
 
 def _stand(
-    nodes: OwnNodes, spec: NodeSpec, until: float, topic: Any, gone: Gone
+    namespace: Namespace, spec: NodeSpec, kind: str, until: float, topic: Any
 ) -> Steps[QueuePlace]:
     """The place of an owner; at the end of the queue if it has none, or has lost it."""
-    node = nodes.get(spec.key)
+    node = namespace.nodes.get(spec.key)
     if node is not None:
         place = yield from look_again(spec, node, until, topic)
         if place is not None:
             return place
-        yield from gone()
-    return (yield from enqueue(nodes, spec, until))
+        yield from check_revoked(namespace, spec, kind, until)
+    return (yield from _enqueue(namespace.nodes, spec, until))
 
 
-def enqueue(nodes: OwnNodes, spec: NodeSpec, until: float) -> Steps[QueuePlace]:
+def _enqueue(nodes: OwnNodes, spec: NodeSpec, until: float) -> Steps[QueuePlace]:
     """Make a node at the end of a queue.  One round trip, two if the directory is new."""
     if spec.key in nodes:
         found = yield from _found_again(nodes, spec, until)
@@ -241,14 +246,10 @@ def look_again(spec: NodeSpec, node: Node, until: float, topic: Any) -> Steps[Qu
             raise
         node.before = None  # it may be listed, but not be read
         return (yield from look_again(spec, node, until, topic))
-    if listed.session != node.session or not _lists(listed, node):
+    if listed.session != node.session or node.name not in listed.children:
         return None
     watched = bool(first) and first[0].value is not Refusal.MISSING
     return QueuePlace(node, listed.value, watched, asked=listed.asked)
-
-
-def _lists(listed: Answer, node: Node) -> bool:
-    return listed.value is not Refusal.MISSING and node.name in listed.value
 
 
 def watch(spec: NodeSpec, before: str, until: float, topic: Any) -> Steps[bool]:
@@ -262,7 +263,7 @@ def watch(spec: NodeSpec, before: str, until: float, topic: Any) -> Steps[bool]:
         (answer,) = yield from ask(spec.name, [Get(path, topic)], until)
     except StoreMisconfigured:
         (listed,) = yield from ask(spec.name, [Children(spec.folder, topic)], until)
-        return listed.value is not Refusal.MISSING and before in listed.value
+        return before in listed.children
     return answer.value is not Refusal.MISSING
 
 
@@ -276,7 +277,7 @@ def _found_again(nodes: OwnNodes, spec: NodeSpec, until: float) -> Steps[QueuePl
         return None
     (keep,) = living
     (listed,) = yield from ask(spec.name, [Children(spec.folder)], until)
-    if listed.session != keep.session or not _lists(listed, keep):
+    if listed.session != keep.session or keep.name not in listed.children:
         return None
     nodes[spec.key] = keep
     return QueuePlace(keep, listed.value, asked=listed.asked)
@@ -309,9 +310,7 @@ def _find_synced(spec: NodeSpec, until: float) -> Steps[list[str]]:
 
 def find(listed: Answer, owner: str) -> list[str]:
     """The nodes of an owner in a directory, the oldest first.  Pure."""
-    if listed.value is Refusal.MISSING:
-        return []
-    return sorted(each for each in listed.value if belongs_to(each, owner))
+    return sorted(each for each in listed.children if belongs_to(each, owner))
 
 
 # --- leaving ----------------------------------------------------------------------------------
@@ -331,3 +330,41 @@ def leave(nodes: OwnNodes, spec: NodeSpec, until: float) -> Steps[bool]:
         answers = yield from ask(spec.name, deletes, until)
     nodes.pop(spec.key, None)
     return any(answer.value is not Refusal.MISSING for answer in answers)
+
+
+# --- why a node has gone ----------------------------------------------------------------------
+
+
+def write_reason(
+    namespace: Namespace, name: str, owner: str, reason: str, until: float
+) -> Steps[None]:
+    """Leave a note for an owner.  One round trip."""
+    note = f"{namespace.revoked}/{uuid_of(owner)}"
+    child = f"{note}/read"
+    made = (*parents(namespace.revoked), Container(note, reason.encode()))
+    yield from ask(name, [*made, Create(child, flags=EPHEMERAL), Delete(child)], until)
+
+
+def read_reason(
+    namespace: Namespace, name: str, owner: str, until: float
+) -> Steps[tuple[str, int]]:
+    """The reason for which an owner was revoked, if there is one; and the session of the
+    answer.  One round trip."""
+    (answer,) = yield from ask(name, [Get(f"{namespace.revoked}/{uuid_of(owner)}")], until)
+    reason = b"" if answer.value is Refusal.MISSING else answer.value[0]
+    return reason.decode("utf-8", "replace"), answer.session
+
+
+def check_revoked(namespace: Namespace, spec: NodeSpec, kind: str, until: float) -> Steps[None]:
+    """Raise if an owner was revoked while it waited.  One round trip."""
+    reason, _ = yield from read_reason(namespace, spec.name, spec.owner, until)
+    if reason:
+        raise refusal(spec.name, kind, (BURIED,), namespace.label)
+
+
+def reason_of_loss(
+    namespace: Namespace, name: str, owner: str, node: Node | None, until: float
+) -> Steps[str]:
+    """Why an owner has lost its node, if the store can tell.  One round trip."""
+    reason, session = yield from read_reason(namespace, name, owner, until)
+    return reason or (SESSION_ENDED if node is not None and node.session != session else "")

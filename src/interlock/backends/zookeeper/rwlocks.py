@@ -15,12 +15,10 @@ from typing import Any
 
 from ...errors import StoreError
 from ...steps import Call, Steps, together
-from .layout import READ, RW_CUTS, WRITE, path_of, prefix_of, sort_key
+from .layout import READ, READERS, RW_CUTS, WRITE, WRITERS, path_of, prefix_of, sort_key
 from .locks import ZkLocks
 from .namespace import Namespace, Node, NodeSpec
-from .ordering import READERS, WRITERS
-from .queue_nodes import ask, find, leave
-from .revocations import read_reason
+from .queue_nodes import ask, find, leave, read_reason
 from .transport.requests import EPHEMERAL, Children, Create, Delete, Refusal
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from functools import partial
 from typing import Any, NamedTuple
 
 from ...errors import StoreError
 from ...model import FOREVER, KIND_CODES, Busy, LockInfo
 from ...steps import Call, Steps, together
-from .holders import LeaseLists, look_at_leases
-from .kinds import genuine, in_use, only_queued
+from .kinds import genuine, in_use, node_ahead, only_queued
 from .layout import (
+    ALONE,
     LEASE,
     LEASE_CUTS,
     LEASE_NODE,
@@ -25,27 +26,37 @@ from .layout import (
     MUTEX_CUTS,
     NUMBER,
     is_node,
+    lease_holders,
     lease_note,
+    leases_up_to,
     owner_of,
     path_of,
     prefix_of,
+    ranked,
     use_of,
 )
-from .namespace import Namespace, Node, NodeSpec, QueuePlace
-from .ordering import ALONE, leases_up_to, node_ahead, ranked
+from .namespace import Namespace, Node, NodeSpec, QueuePlace, still_held
 from .permits import (
     COUNT_NODES,
     PermitClaim,
     PermitCount,
     all_listed,
     begin_count,
+    info_of,
     leave_both,
     put_count,
-    shares_still_held,
     taken,
 )
-from .queue_nodes import SCANS, ask, enqueue_several, leave, line_up
-from .revocations import check_revoked, reason_of_loss, write_reason
+from .queue_nodes import (
+    SCANS,
+    ask,
+    check_revoked,
+    enqueue_several,
+    leave,
+    line_up,
+    reason_of_loss,
+    write_reason,
+)
 from .transport.requests import Answer, Children, Container, Delete, Get, Refusal, Sync, ZkRequest
 
 
@@ -136,7 +147,7 @@ class ZkSemaphores:
         """The same, once it was said; raises where the name is in use as something else."""
         if self.kind == "mutex":
             # A lock or semaphore that comes now is told so, and goes again.
-            lasting = [each for each in _listed(told) if not is_node(each)]
+            lasting = [each for each in told.children if not is_node(each)]
             yield from self._refuse_other_kind(claim, lasting)
         room = self._room_told(claim, told)
         if room is None:
@@ -164,8 +175,7 @@ class ZkSemaphores:
             answer = yield from self._attempt(claim)
         except StoreError as failure:
             # The request that failed was perhaps not executed, but those before it were.
-            known = [self._nodes.get(spec.key) for spec in (claim.line, claim.leases)]
-            failure.partial |= any(known)
+            failure.partial |= any(self._nodes.get(spec.key) for spec in claim.specs)
             raise
         if isinstance(answer, Busy):
             return answer
@@ -212,17 +222,9 @@ class ZkSemaphores:
         return place, before
 
     def _line_up(self, claim: PermitClaim) -> Steps[tuple[QueuePlace, str | None]]:
-        def ahead(place: QueuePlace) -> Steps[tuple[QueuePlace, str | None]]:
-            return self._ahead(claim, place)
-
-        def gone() -> Steps[None]:
-            return self._check_revoked(claim)
-
-        return line_up(self._nodes, claim.line, claim.until, claim.topic, ahead, gone)
-
-    def _check_revoked(self, claim: PermitClaim) -> Steps[None]:
-        owner = claim.line.owner
-        return check_revoked(self._namespace, claim.name, owner, self.kind, claim.until)
+        ahead = partial(self._ahead, claim)
+        line, until = claim.line, claim.until
+        return line_up(self._namespace, line, self.kind, until, claim.topic, ahead)
 
     def _ahead(
         self, claim: PermitClaim, place: QueuePlace
@@ -233,7 +235,7 @@ class ZkSemaphores:
             place = yield from only_queued(claim.line, place, ALONE.cuts, claim.until)
         for told in place.beside:
             if self.kind == "mutex":
-                yield from self._refuse_other_kind(claim, _listed(told))
+                yield from self._refuse_other_kind(claim, told.children)
             else:
                 yield from self._room(claim, told)
         return place, None if alone else node_ahead(ALONE, claim.line, place, self.label)
@@ -246,7 +248,7 @@ class ZkSemaphores:
             return False
         reads = (Children(claim.leases.folder), self._room_request(claim.path))
         leases, told = yield from ask(claim.name, reads, claim.until)
-        lent = yield from taken(claim, _listed(leases))
+        lent = yield from taken(claim, leases.children)
         room = self._room_told(claim, told)
         return room is not None and leases_up_to(line, lent, mine, weight) <= room
 
@@ -305,7 +307,7 @@ class ZkSemaphores:
             seen = yield from self._leases_seen(claim, made, told)
             if seen.fits or (place is not None and all_listed(line, place)):
                 return seen
-        yield from self._check_revoked(claim)
+        yield from check_revoked(self._namespace, claim.line, self.kind, claim.until)
         yield from leave_both(self._nodes, claim)
         return None
 
@@ -325,7 +327,7 @@ class ZkSemaphores:
     def renew(
         self, holds: Sequence[tuple[str, str]], lease: float, until: float
     ) -> Steps[Sequence[bool | str | StoreError]]:
-        return shares_still_held([self._held(name, owner) for name, owner in holds], until)
+        return still_held([self._held(name, owner) for name, owner in holds], until)
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
         """Three round trips."""
@@ -333,17 +335,11 @@ class ZkSemaphores:
         folders = (claim.path, claim.leases.folder, claim.line.folder)
         reads = [*(Children(each) for each in folders), self._room_request(claim.path)]
         children, leases, line, told = yield from ask(name, reads, until)
-        count = self._count(name, claim.path)
-        if (error := (yield from count.other_kind((children, line, leases), until))) is not None:
-            raise error
-        lent = yield from taken(claim, _listed(leases))
-        seen = LeaseLists(lent, _listed(line), self._room_told(claim, told))
-        return (yield from look_at_leases(self._namespace, self.kind, name, until, seen))
+        yield from self._count(name, claim.path).check((children, line, leases), until)
+        lent = yield from taken(claim, leases.children)
+        room = self._room_told(claim, told)
+        held, waiters = lease_holders(line.children, lent, room)
+        return (yield from info_of(self._namespace, self.kind, claim, held, waiters, room))
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
         return ((name, owner),)
-
-
-def _listed(answer: Answer) -> list[str]:
-    """The children of a directory; none where it is missing."""
-    return [] if answer.value is Refusal.MISSING else answer.value

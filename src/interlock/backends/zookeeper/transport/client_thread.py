@@ -24,10 +24,16 @@ from kazoo.version import __version__ as kazoo_version
 from ....errors import Unsupported
 from ....passwords import asked
 from ..url import ZkSettings
+from .answers import SessionClock
 from .handler import Handler
-from .kazoo_parts import BASICS, BATCHING, changed_parts
-from .kazoo_private import BatchingConnection, Burst, call_each
-from .session_clock import SessionClock
+from .kazoo_private import (
+    BASICS,
+    BATCHING,
+    BatchingConnection,
+    Burst,
+    call_each,
+    changed_parts,
+)
 from .sockets import Flag
 
 log = logging.getLogger("interlock.zookeeper")

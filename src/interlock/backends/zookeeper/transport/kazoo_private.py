@@ -14,27 +14,28 @@ The batching loop, `BatchingConnection`, needs more, and is done without where o
   `(request, result)` and `_pending` of `(request, result, xid)`, both deques; `_stopped`;
 - of `ConnectionHandler` in `kazoo.protocol.connection`: what it is made with, `retry_sleeper`,
   `logger` and `sasl_options`; `start`, which calls the handler's `create_socket_pair` and spawns
-  `zk_loop` by that name;
-- its methods `_connect_attempt`, `_expand_client_hosts`, `_invoke`, `_read`, `_read_socket`,
-  `_send_ping`, `_send_request`, `_submit` and `_write`, which are replaced: their parameters, and
-  the methods that call them;
+  `zk_loop` by that name; the methods in `REPLACED`, their parameters and their callers;
 - of the requests: `Auth.type`, `Connect.time_out` (of its answer as well) and `CloseInstance`.
 
-`kazoo_parts` says the same in code, and finds what differs in the kazoo that is installed.
+`BASICS` and `BATCHING` say the same in code; `changed_parts` finds what differs in the kazoo that
+is installed.
 """
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from kazoo.exceptions import ConnectionDropped
 from kazoo.protocol import serialization
 
 from ....drive import now
+from .answers import SessionClock
 from .requests import (
     CONTAINER,
     Children,
@@ -46,12 +47,11 @@ from .requests import (
     Put,
     ZkRequest,
 )
-from .session_clock import SessionClock
 from .sockets import HEAD, LENGTH, MOST
 
 try:
     from kazoo.protocol.connection import ConnectionHandler
-except ImportError:  # `kazoo_parts` says so
+except ImportError:  # `changed_parts` says so
     ConnectionHandler = object
 
 #: Numbers of messages that are not answers to requests; after the last number comes 1 again.
@@ -271,3 +271,95 @@ class BatchingConnection(ConnectionHandler):  # type: ignore[misc]
         question, however they drip in."""
         taken: bytes = self.handler.stream.take(length, self._answer_by)
         return taken
+
+
+# --- what this kazoo has of it -------------------------------------------------------------
+
+#: The methods that `BatchingConnection` replaces, each with one that calls it.
+REPLACED = {
+    "_connect_attempt": "_connect_loop",
+    "_expand_client_hosts": "_connect_loop",
+    "_invoke": "_connect",
+    "_read": "_read_header",
+    "_read_socket": "_connect_attempt",
+    "_send_ping": "_connect_attempt",
+    "_send_request": "_connect_attempt",
+    "_submit": "_invoke",
+    "_write": "_submit",
+}
+
+_FIELDS = {
+    "Create2": ("path", "data", "acl", "flags"),
+    "Delete": ("path", "version"),
+    "Exists": ("path", "watcher"),
+    "GetChildren": ("path", "watcher"),
+    "GetData": ("path", "watcher"),
+    "SetData": ("path", "data", "version"),
+    "Sync": ("path",),
+}
+
+
+def _has_fields(name: str, fields: tuple[str, ...], client: Any) -> bool:
+    request = getattr(serialization, name)
+    return request._fields == fields and isinstance(request.type, int)
+
+
+def _has_parameters(function: Any, *names: str) -> bool:
+    return [*inspect.signature(function).parameters] == [*names]
+
+
+def _is_replaceable(name: str, caller: str, client: Any) -> bool:
+    """Whether a method is called in the same way as ours, where we expect it to be called."""
+    theirs, ours = getattr(ConnectionHandler, name), getattr(BatchingConnection, name)
+    return (
+        _has_parameters(theirs, *inspect.signature(ours).parameters)
+        and name in getattr(ConnectionHandler, caller).__code__.co_names
+    )
+
+
+def _is_connection(client: Any) -> bool:
+    facts = ("retry_sleeper", "logger", "sasl_options")
+    return (
+        type(client._connection) is ConnectionHandler
+        and all(hasattr(client._connection, fact) for fact in facts)
+        and _has_parameters(ConnectionHandler, "client", *facts)
+    )
+
+
+def _starts_loop(client: Any) -> bool:
+    """Whether the start makes a pair of sockets, and spawns the loop by its name."""
+    expected = {"create_socket_pair", "spawn", "zk_loop"}
+    return expected <= {*type(client._connection).start.__code__.co_names}
+
+
+#: What both loops need, and what the batching one needs as well: whether a client has each.
+BASICS: dict[str, Callable[[Any], bool]] = {
+    "KazooClient._call": lambda client: _has_parameters(client._call, "request", "async_object"),
+    **{f"serialization.{each}": partial(_has_fields, each, _FIELDS[each]) for each in _FIELDS},
+}
+BATCHING: dict[str, Callable[[Any], bool]] = {
+    "KazooClient._connection": _is_connection,
+    "KazooClient._pending": lambda client: type(client._pending) is deque,
+    "KazooClient._queue": lambda client: type(client._queue) is deque,
+    "KazooClient._stopped": lambda client: callable(client._stopped.set),
+    "ConnectionHandler.start": _starts_loop,
+    **{
+        f"ConnectionHandler.{each}": partial(_is_replaceable, each, caller)
+        for each, caller in REPLACED.items()
+    },
+    "serialization.Auth": lambda client: isinstance(serialization.Auth.type, int),
+    "serialization.CloseInstance": lambda client: callable(serialization.CloseInstance.serialize),
+    "serialization.Connect": lambda client: "time_out" in serialization.Connect._fields,
+}
+
+
+def changed_parts(client: Any, parts: dict[str, Callable[[Any], bool]]) -> list[str]:
+    """Those of the parts that are missing, or of another shape, in a client not yet started."""
+    return [name for name, expected in parts.items() if not _is_met(expected, client)]
+
+
+def _is_met(expected: Callable[[Any], bool], client: Any) -> bool:
+    try:
+        return expected(client)
+    except (AttributeError, TypeError, ValueError):
+        return False

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -103,3 +104,8 @@ class Answer(NamedTuple):
     value: Any
     session: int
     asked: float = 0.0
+
+    @property
+    def children(self) -> Sequence[str]:
+        """What is in a directory; nothing where it is missing."""
+        return () if self.value is Refusal.MISSING else self.value

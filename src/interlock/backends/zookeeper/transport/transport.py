@@ -27,12 +27,11 @@ from ....parking import is_mine
 from ..errors import credentials_refused
 from ..namespace import Node
 from ..url import ZkSettings
-from .answers import Batch, PendingAnswer, UnawaitedRequests, Watches
+from .answers import Batch, PendingAnswer, SessionClock, UnawaitedRequests, Watches
 from .client_thread import ClientThread, choose_loop, new_client
 from .handler import Handler
 from .kazoo_private import Burst, as_kazoo
 from .requests import Answer, Sync, ZkRequest, awaited
-from .session_clock import SessionClock
 
 #: Without a session, or about to end: nothing can be asked any more.
 _CLOSED = (KeeperState.EXPIRED_SESSION, KeeperState.AUTH_FAILED, KeeperState.CLOSED)
