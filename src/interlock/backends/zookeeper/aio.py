@@ -10,7 +10,7 @@ from typing import Any
 from ...drive import now
 from ...errors import StoreError, forked
 from ...steps import Call, Reply, Wakes
-from ...tasks import Sent, TaskWakes, pause_task
+from ...tasks import Sent, TaskParking, TaskWakes
 from .link import CONNECTION, RECHECK, answered_by
 from .transport.answers import Batch
 from .transport.client_thread import MOMENT, ClientThread
@@ -31,7 +31,7 @@ class _TaskWaiter:
         self.wake = wakes.wake_from_afar
 
 
-class ZkAsyncLink:
+class ZkAsyncLink(TaskParking):
     """See `spi.AsyncLink`."""
 
     #: A session's requests are executed in the order in which they were made.
@@ -97,14 +97,6 @@ class ZkAsyncLink:
         waiter = _TaskWaiter(wakes)
         self._transport.watches.listen(topic, waiter)
         return wakes
-
-    async def park(self, wakes: Wakes | None, until: float) -> bool:
-        if isinstance(wakes, TaskWakes):
-            return await wakes.wait(until)
-        return await pause_task(until)
-
-    def local(self) -> Wakes:
-        return TaskWakes()
 
     def observe(self, observer: Callable[[bool], None]) -> None:
         def tell(suspended: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...drive import now
 from ...errors import StoreError, forked
-from ...parking import ThreadWakes, pause_thread
+from ...parking import ThreadParking, ThreadWakes
 from ...steps import Call, Reply, Wakes
 from .transport.answers import LONGEST_ANSWER, Batch
 from .transport.client_thread import FAREWELL
@@ -23,7 +23,7 @@ CONNECTION = "connection"
 RECHECK = 0.25
 
 
-class ZkLink:
+class ZkLink(ThreadParking):
     """See `spi.Link`."""
 
     #: A session's requests are executed in the order in which they were made.
@@ -84,14 +84,6 @@ class ZkLink:
         wakes = ThreadWakes(lambda: self._transport.watches.leave(topic, wakes))
         self._transport.watches.listen(topic, wakes)
         return wakes
-
-    def park(self, wakes: Wakes | None, until: float) -> bool:
-        if isinstance(wakes, ThreadWakes):
-            return wakes.wait(until)
-        return pause_thread(until)
-
-    def local(self) -> Wakes:
-        return ThreadWakes()
 
     def observe(self, observer: Callable[[bool], None]) -> None:
         self._transport.observe(observer)
