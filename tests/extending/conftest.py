@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,16 +14,20 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "backend_file"
 
 
 @pytest.fixture(scope="session")
-def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder into which pip has installed the example; programs find it there."""
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which pip has installed the example."""
     folder = tmp_path_factory.mktemp("plugin")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     where = ["--no-deps", "--no-build-isolation", "--target", str(folder), str(EXAMPLE)]
     subprocess.run([*pip, *where], check=True, timeout=100, capture_output=True)
-    sys.path.insert(0, str(folder))
-    importlib.invalidate_caches()
-    yield folder
-    sys.path.remove(str(folder))
+    return folder
+
+
+@pytest.fixture
+def plugin(installed: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same folder, where this test finds it, and no other test does."""
+    monkeypatch.syspath_prepend(str(installed))
+    return installed
 
 
 @pytest.fixture
