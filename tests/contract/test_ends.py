@@ -53,15 +53,15 @@ def test_closing_amid_acquires_and_releases_leaves_nothing_held(url: str, kind: 
 def test_a_client_goes_on_after_a_loop_that_was_just_closed(url: str) -> None:
     client = aio.connect(url)
     first = asyncio.new_event_loop()
-    kept = first.run_until_complete(client.lock("name", lease=0.5).acquire())
+    kept = first.run_until_complete(client.lock("name", lease=1.0).acquire())
     for task in asyncio.all_tasks(first):
         task.cancel()
     first.run_until_complete(asyncio.sleep(0.05))
     first.close()
 
     async def again() -> bool:
-        hold = await client.lock("name", lease=0.5, timeout=5).acquire()
-        await asyncio.sleep(1.2)
+        hold = await client.lock("name", lease=1.0, timeout=5).acquire()
+        await asyncio.sleep(2.4)
         lost = hold.lost
         await hold.release()
         await client.close()

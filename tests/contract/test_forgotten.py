@@ -242,7 +242,7 @@ def test_a_hold_that_another_thread_has_stays(url: str) -> None:
     holds: list[interlock.Hold] = []
     with interlock.connect(url) as client, warnings.catch_warnings(), gc_disabled():
         warnings.simplefilter("error", ResourceWarning)
-        in_thread(lambda: holds.append(client.lock("name", lease=3).acquire()))
+        in_thread(lambda: holds.append(client.lock("name", lease=9).acquire()))
         gc.collect()
         until = holds[0]._lease.until
 
@@ -266,7 +266,7 @@ def gc_disabled() -> Any:
 def test_a_hold_that_only_its_living_thread_has_stays(url: str) -> None:
     told: list[Event] = []
     with interlock.connect(url, observer=told.append) as client:
-        lock = client.lock("name", lease=3)
+        lock = client.lock("name", lease=9)
         lock.acquire()
         gc.collect()
 

@@ -29,29 +29,29 @@ async def test_a_short_lease_is_kept_for_many_times_its_length(world: World) -> 
 
 
 async def test_a_lease_that_is_not_renewed_ends_by_itself(world: World) -> None:
-    _, _, hold = await world.held(lease=0.1, renew=False)
+    _, _, hold = await world.held(lease=0.3, renew=False)
     began = hold._lease.acquired
 
     _, _, theirs = await world.held()
 
     assert hold.lost
-    assert theirs._lease.acquired - began < 1
+    assert theirs._lease.acquired - began < 3
     assert theirs.token > hold.token
 
 
 @only(kinds=PLAIN)
 async def test_keeping_ends_at_its_ceiling(world: World) -> None:
-    _, _, hold = await world.held(lease=0.2, max_hold=0.2)
+    _, _, hold = await world.held(lease=0.5, max_hold=0.5)
 
     await world.until(lambda: hold.lost)
 
-    assert 0.2 < now() - hold._lease.acquired < 1
+    assert 0.5 < now() - hold._lease.acquired < 2.5
     assert await world.actor().acquire(world.lock(), timeout=1) is not None
 
 
 @only(kinds=PLAIN)
 async def test_a_released_hold_is_neither_kept_nor_lost(world: World) -> None:
-    alice, lock, hold = await world.held(lease=0.3)
+    alice, lock, hold = await world.held(lease=0.8)
     heard: list[object] = []
     hold.on_lost(heard.append)
 
@@ -65,7 +65,7 @@ async def test_a_released_hold_is_neither_kept_nor_lost(world: World) -> None:
 
 @only(kinds=PLAIN)
 async def test_a_store_out_of_reach_for_a_while_does_not_end_the_keeping(world: World) -> None:
-    _, lock, hold = await world.held(lease=0.4)
+    _, lock, hold = await world.held(lease=1.2)
 
     world.traffic(lock).cut = True
     await world.until(lambda: world.traffic(lock).refused > 1)  # the keeper has asked in vain
@@ -77,7 +77,7 @@ async def test_a_store_out_of_reach_for_a_while_does_not_end_the_keeping(world: 
 
 @only(kinds=PLAIN)
 async def test_silence_is_a_loss_while_the_store_still_keeps_others_out(world: World) -> None:
-    _, lock, hold = await world.held(lease=0.3)
+    _, lock, hold = await world.held(lease=2)
     heard: list[float] = []
     hold.on_lost(lambda _: heard.append(now()))
 
@@ -90,20 +90,20 @@ async def test_silence_is_a_loss_while_the_store_still_keeps_others_out(world: W
 
 
 async def test_a_holder_hears_soon_that_its_lock_was_taken_away(world: World) -> None:
-    _, _, hold = await world.held(lease=0.3)
+    _, _, hold = await world.held(lease=0.9)
 
     await world.revoke(hold)
     _, _, theirs = await world.held()
     await world.until(lambda: hold.lost)
 
-    assert now() - theirs._lease.acquired < 0.5
+    assert now() - theirs._lease.acquired < 1.5
     assert not theirs.lost
 
 
 async def test_many_holds_are_kept_by_one(world: World) -> None:
     alice, client = world.actor(), world.client()
     names = [f"claim:{number}" for number in range(40)]
-    holds = [await alice.acquire(world.lock(client, name, lease=0.4)) for name in names]
+    holds = [await alice.acquire(world.lock(client, name, lease=0.9)) for name in names]
     trips = world.traffic(client).trips
 
     # Four times a third of the lease: longer than any of them lasts by itself.

@@ -43,14 +43,14 @@ async def test_silence_while_one_is_waited_for_keeps_nobody_longer_than_it_may(
     traffic = world.traffic(client)
     locks = multilock_of(world, *(client.lock(name) for name in MANY))
     began = time.monotonic()
-    coming = world.actor().start(locks.acquire, timeout=0.5)
+    coming = world.actor().start(locks.acquire, timeout=1.5)
     await world.until(lambda: told_parked(world, client))
 
     traffic.silent = True
 
     with pytest.raises(SILENCE):
         await coming
-    assert time.monotonic() - began < 0.5 + OVERRUN
+    assert time.monotonic() - began < 1.5 + OVERRUN
     assert client._session.schedule.holds() == []
     traffic.silent = False
     await free(world, *MANY[:-1])

@@ -180,7 +180,7 @@ async def test_a_cancelled_writer_lets_the_readers_behind_it_in(world: World) ->
 
 
 async def test_a_reader_that_is_gone_lets_a_writer_in(world: World) -> None:
-    _, _, gone = await reads(world, lease=0.2, renew=False)
+    _, _, gone = await reads(world, lease=0.6, renew=False)
     _, _, coming = await waits(world, "write")
 
     assert (await coming).token > gone.token

@@ -94,14 +94,14 @@ async def test_a_hold_that_was_lost_and_never_released_is_in_nobodys_way(world: 
     alice, lock, hold = await world.held(lease=0.1, renew=False)
     await world.until(lambda: hold.lost)
 
-    again = await alice.acquire(lock, timeout=5)
+    again = await alice.acquire(world.lock(world.client_of(lock)), timeout=5)
 
     assert again.token > hold.token
     with pytest.raises(LockLost):
         await alice.release(hold)
     again.ensure()
     await world.until(lambda: world.told(lock).count("Lost") == 1)
-    await alice.release(lock)
+    await alice.release(again)
 
 
 async def test_losing_and_taking_again_for_ever_leaves_one_hold_behind(world: World) -> None:
@@ -160,7 +160,7 @@ async def test_after_a_loss_was_reported_the_lock_can_be_taken_anew(world: World
     with pytest.raises(LockLost):
         await alice.release(hold)
 
-    renewed = await alice.acquire(lock)
+    renewed = await alice.acquire(world.lock(world.client_of(lock)))
 
     assert renewed.token > hold.token
     assert not renewed.lost

@@ -156,7 +156,7 @@ async def test_a_release_wakes_a_sibling_at_once(world: World) -> None:
 
 
 async def test_who_waits_gets_what_its_holder_left_to_its_lease(world: World) -> None:
-    _, _, hold = await world.held(lease=0.2, renew=False)
+    _, _, hold = await world.held(lease=0.6, renew=False)
     _, _, coming = await world.waiting()
 
     assert (await coming).token > hold.token

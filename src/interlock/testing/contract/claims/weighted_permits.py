@@ -22,7 +22,7 @@ WEIGHED = ("semaphore",)
 
 
 async def test_permits_come_back_when_the_lease_of_their_holder_ends(world: World) -> None:
-    _, _, gone = await world.held(permits=2, lease=0.2, renew=False)
+    _, _, gone = await world.held(permits=2, lease=0.6, renew=False)
     _, _, kept = await world.held()
     _, _, coming = await world.waiting()
 
