@@ -11,6 +11,7 @@ import math
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias, overload
 
 from .errors import UsageError
@@ -185,7 +186,12 @@ def checked_terms(lease: Seconds, renew: bool, max_hold: Seconds | None) -> Term
     ceiling = None if max_hold is None else as_seconds("max_hold", max_hold)
     if ceiling is not None and ceiling <= 0:
         raise UsageError(f"max_hold must be positive, not {shown(max_hold)}")
-    return Terms(seconds, renew, ceiling, guard(seconds))
+    return _terms(seconds, renew, ceiling)
+
+
+@lru_cache  # because most locks of a program are made on the same terms
+def _terms(lease: float, renew: bool, max_hold: float | None) -> Terms:
+    return Terms(lease, renew, max_hold, guard(lease))
 
 
 def checked_count(argument: str, value: object, least: int = 1) -> int:

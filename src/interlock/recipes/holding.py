@@ -69,8 +69,12 @@ def acquire(
     held = holds.get(wanted.key)
     if held is not None and held.depth:  # else it is just being given back
         if wanted.store.reentrant:
-            if _reentered(session, held, wanted, block, holds):
-                return answered(wanted.wrap(held))
+            try:
+                held.reenter(wanted.store)
+            except LockLost as lost:
+                _drop_lost(session, held, lost)
+            else:
+                return answered(wanted.enter(held, holds) if block else wanted.wrap(held))
         elif timeout == FOREVER:
             return _acquire_more(session, wanted, holds, block)
     if holds.doing and timeout == FOREVER:
@@ -78,21 +82,12 @@ def acquire(
     return _acquire_anew(session, wanted, holds, timeout, try_once, block, limit, persists)
 
 
-def _reentered(
-    session: HoldingSession, held: Lease, wanted: Wanted, block: bool, holds: Any
-) -> bool:
-    """Hold once more; False when what was held is lost and no open block relies on it."""
-    try:
-        held.reenter(wanted.store)
-    except LockLost as lost:
-        if held.blocks:
-            raise
-        if session.schedule.drop(held):  # the keeper has not noticed yet
-            held.lose(lost.cause)
-        return False
-    if block:
-        wanted.enter(held, holds)
-    return True
+def _drop_lost(session: HoldingSession, held: Lease, lost: LockLost) -> None:
+    """What was held is lost: it is taken anew, unless an open block relies on it."""
+    if held.blocks:
+        raise lost
+    if session.schedule.drop(held):  # the keeper has not noticed yet
+        held.lose(lost.cause)
 
 
 def _acquire_more(session: HoldingSession, wanted: Wanted, holds: Any, block: bool) -> Steps[Any]:
@@ -141,14 +136,13 @@ def _acquire_anew(
         if session.tells_origin:
             lease.origin = session.origin()
         lease.write_down(holds)
-        if block:
-            lease.for_block = True
-            wanted.enter(lease, holds)
+        lease.for_block = block
+        hold = wanted.enter(lease, holds) if block else wanted.wrap(lease)
         _note_granted(session, lease, acquisition)
         queue.acquiring.pop(owner, None)  # from here on the schedule knows of it
         if generation != session.generation:
             raise forked(session.backend.label)
-        return wanted.wrap(lease)
+        return hold
     except BaseException as error:
         yield from _undo(session, wanted, acquisition, grant, holds, error)
         raise
@@ -267,11 +261,12 @@ def _release_last(
 
     A loss that is found here, before the keeper has noticed it, is reported from here.
     """
-    schedule, queue, clock = session.schedule, session.queue, session.clock
+    schedule, queue = session.schedule, session.queue
     lease.leaves(store)
     lease.forget()
     queue.releasing.add(lease.owner)
-    kept, late = schedule.drop(lease), clock() >= lease.until
+    kept, now = schedule.drop(lease), session.clock()
+    late = now >= lease.until
     if not kept and schedule.closed:
         raise lease.lost_error(lease.cause or "its client was closed")
     if lease.cause is not None and not lease.store.leases_expire:
@@ -279,7 +274,7 @@ def _release_last(
     if session.ordered:
         # The next in the queue may ask right behind our release, and will not overtake it.
         queue.leave(lease.key, lease.owner)
-    limit = clock() + RELEASE if until is None else until
+    limit = now + RELEASE if until is None else until
     released = yield from lock.release(lease.store, lease.grant, limit)
     queue.leave(lease.key, lease.owner)
     stood = released and not late
@@ -305,7 +300,7 @@ def leave_block(
 
     A forked child passes through its parent's block without a trace.
     """
-    if lease.inherited:
+    if lease.generation != session.generation:
         return answered(None)
     lost = lease.exit_block(error)
     if error is None:

@@ -14,19 +14,16 @@ from ..recipes.lease import Lease
 from ..recipes.local_queue import Key
 
 
-class HoldsRef:
+class HoldsRef(weakref.ref["Holds"]):
     """Finds what a thread or task holds; answers None once the thread or task has ended.
 
     Leases have one of these: were they to keep the holds alive, they would outlive their thread.
+    It stands for the thread or task, whatever that holds, and so is equal to itself only.
     """
 
-    __slots__ = ("_find",)
-
-    def __init__(self, holds: Holds) -> None:
-        self._find = weakref.ref(holds)
-
-    def __call__(self) -> Holds | None:
-        return self._find()
+    __slots__ = ()
+    __hash__ = object.__hash__
+    __eq__ = object.__eq__
 
 
 class Holds(dict[Key, Lease]):

@@ -244,7 +244,7 @@ class Session(BaseSession):
         """Threads are at home everywhere."""
 
     def _check_parking(self) -> None:
-        mutexes = any(is_mine(mutex) for mutex in self._mutexes) or self.keeper.engaged()
+        mutexes = is_mine(*self._mutexes) or self.keeper.engaged()
         if mutexes or self.link.engaged():
             raise interrupted("this client", self.backend.label)
 

@@ -26,10 +26,11 @@ class MemoryRecords:
     # --- holders -----------------------------------------------------------------------------
 
     def held(self, name: str) -> list[Held]:
-        shares, at = self.holds.get(name), self.clock()
+        shares = self.holds.get(name)
         if shares is None:
             return []
         live: list[Held] = []
+        at = self.clock()
         for owner, (kind, weight, until) in list(shares.items()):
             if until > at:
                 live.append(Held(kind, owner, weight, until - at, self.tokens.get(owner, 0)))
@@ -73,7 +74,8 @@ class MemoryRecords:
     # --- the queue -----------------------------------------------------------------------------
 
     def head(self, name: str) -> Queued | None:
-        return next((Queued(*each) for each in self.queues.get(name, {}).items()), None)
+        queue = self.queues.get(name)
+        return None if queue is None else next((Queued(*each) for each in queue.items()), None)
 
     def enqueue(self, name: str, owner: str, weight: int) -> None:
         self.queues.setdefault(name, {}).setdefault(owner, weight)
