@@ -16,6 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import pytest
+
 import interlock
 from interlock.events import Event, Parked
 
@@ -83,6 +85,51 @@ def test_an_acquire_leaves_a_hold_or_nothing(store: Store) -> None:
             assert_soon_nothing_left(store, client, striker)
 
     assert strikes(work) > 10
+
+
+#: What begins a block, or takes a lock for none.
+WAYS: dict[str, Callable[[interlock.Client], Any]] = {
+    "block": lambda client: client.lock("claim"),
+    "attempt": lambda client: client.lock("claim").attempt(),
+    "multilock": lambda client: client.multilock("claim", "other"),
+    "attempted multilock": lambda client: client.multilock("claim", "other").attempt(),
+}
+
+
+def enter(block: Any, striker: Striker) -> None:
+    """Enter a block and leave it, unless struck while entering."""
+    try:
+        with striker:
+            block.__enter__()
+    except KeyboardInterrupt:
+        return
+    block.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_entering_a_block_leaves_a_hold_or_nothing(store: Store, way: str) -> None:
+    def work(striker: Striker) -> None:
+        with store.blocking() as client:
+            with client.lock("other"):
+                pass
+            enter(WAYS[way](client), striker)
+            assert_soon_nothing_left(store, client, striker)
+
+    assert strikes(work) > 10
+
+
+@pytest.mark.parametrize("way", [*WAYS, "acquire"])
+def test_re_entering_leaves_the_outer_hold_alone(store: Store, way: str) -> None:
+    def work(striker: Striker) -> None:
+        with store.blocking() as client:
+            with client.multilock("claim", "other"):
+                if way == "acquire":
+                    acquire(client.lock("claim"), striker)
+                else:
+                    enter(WAYS[way](client), striker)
+            assert_soon_nothing_left(store, client, striker)
+
+    assert strikes(work) > 5
 
 
 def test_a_waiter_leaves_a_hold_or_nothing(store: Store) -> None:

@@ -20,7 +20,11 @@ class Attempt(Generic[T]):
     def __enter__(self) -> T | None:
         self._hold = self._lock.try_acquire()
         if self._hold is not None:
-            self._hold._enter_block()
+            try:
+                self._hold._enter_block()
+            except BaseException:
+                self._hold.release()
+                raise
         hold: T | None = self._hold
         return hold
 
@@ -46,7 +50,11 @@ class AsyncAttempt(Generic[T]):
     async def __aenter__(self) -> T | None:
         self._hold = await self._lock.try_acquire()
         if self._hold is not None:
-            self._hold._enter_block()
+            try:
+                self._hold._enter_block()
+            except BaseException:
+                await self._hold.release()
+                raise
         hold: T | None = self._hold
         return hold
 

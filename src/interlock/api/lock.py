@@ -62,13 +62,16 @@ class Request:
         self.lease_class = lease_class
         self._blocks: dict[HoldsRef, Block] = {}
 
-    def enter(self, lease: Lease, holds: Holds) -> BaseHold:
+    def enter(self, lease: Lease, holds: Holds, again: bool = False) -> BaseHold:
+        around, ref = self._blocks.get(holds.ref), holds.ref
+        hold: BaseHold = around[0] if around and around[0]._lease is lease else self.wrap(lease)
+        if again:
+            lease.reenter(self.store)
+        # From here on nothing is called, and so nothing interrupts: all of it counts, or nothing.
         lease.blocks += 1
+        self._blocks[ref] = hold, around
         if self._session.cancels:
             self._session.enter_scope(lease)
-        around = self._blocks.get(holds.ref)
-        hold: BaseHold = around[0] if around and around[0]._lease is lease else self.wrap(lease)
-        self._blocks[holds.ref] = hold, around
         return hold
 
     def abandon(self, lease: Lease, holds: Holds) -> None:

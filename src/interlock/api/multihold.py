@@ -131,6 +131,10 @@ class BaseMultiHold(Single):
             return
         if self._scope is not None:
             self._scope.cancel(f"locks {self.name} were lost")
+        self._call_back()
+
+    def _call_back(self) -> None:
+        """Call each callback once, whichever thread gets to it first."""
         with suppress(IndexError):
             while True:
                 self._session.call_safely(self._callbacks.pop(0), self)
@@ -154,6 +158,8 @@ class BaseMultiHold(Single):
         if len(self.holds) - len(failures) < self._need:
             for other in failures[1:TOLD]:
                 failures[0].add_note(str(other))
+            if any(isinstance(failure, LockLost) for failure in failures):
+                self._call_back()
             raise failures[0]
 
     def _forget(self) -> None:
@@ -186,9 +192,8 @@ class BaseMultiHold(Single):
             if error is None:
                 raise
             error.add_note(str(failure))
-        finally:
-            if lost is not None:
-                raise lost from error
+        if lost is not None:
+            raise lost from error
 
     def _exit_scope(self, error: BaseException | None) -> bool:
         """A block ends; True if a loss has ended it."""

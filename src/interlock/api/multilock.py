@@ -92,21 +92,42 @@ class BaseMultiLock(Described, Generic[M]):
         """The locks, in the order in which they are taken."""
         return self._locks
 
-    def _take(self, timeout: float) -> Steps[M]:
+    def _take(self, timeout: float, block: bool = False) -> Steps[M]:
         for lock in self._locks:
             lock._session.here()  # before any of them is taken
         deadline = now() + timeout
-        return or_restore(self._members, self._acquire_hold(deadline, timeout), deadline, now)
+        steps = self._acquire_hold(deadline, timeout, block)
+        return or_restore(self._members, steps, deadline, now)
 
-    def _acquire_hold(self, deadline: float, timeout: float) -> Steps[M]:
+    def _acquire_hold(self, deadline: float, timeout: float, block: bool) -> Steps[M]:
         try:
             leases = yield from self._leases(deadline)
         except AcquireTimeout as busy:
             raise _told_of_all(busy, timeout) from None
         holds: Holds = self._session.holds.current
         held = self._hold_class(self._session, self._members, leases, self._need, holds.ref)
-        holds.multiholds.append(held)
+        try:
+            holds.multiholds.append(held)
+            if block:
+                held._for_block = True
+                held._enter_block()
+                self._blocks.setdefault(held._taken_by, []).append(held)
+        except BaseException:
+            self._abandon(held)
+            raise
         return held
+
+    def _abandon(self, held: M) -> None:
+        """The block that has just begun does not begin after all."""
+        held._forget()
+        self._left(held._taken_by, held)
+
+    def _left(self, ref: HoldsRef, held: M) -> None:
+        entered = self._blocks.get(ref, [])
+        if held in entered:
+            entered.remove(held)
+        if not entered:
+            self._blocks.pop(ref, None)
 
     def _leases(self, deadline: float) -> Steps[list[Any]]:
         if self._need == len(self._members):
@@ -127,11 +148,7 @@ class BaseMultiLock(Described, Generic[M]):
         return (yield from self._take(wait))
 
     def _enter(self) -> Steps[M]:
-        held = yield from self._take(self._timeout)
-        held._for_block = True
-        held._enter_block()
-        self._blocks.setdefault(held._taken_by, []).append(held)
-        return held
+        return self._take(self._timeout, block=True)
 
     def _leave(self, error: BaseException | None) -> Steps[None]:
         """Leave the block that ends now, with what it has entered."""
@@ -144,9 +161,7 @@ class BaseMultiLock(Described, Generic[M]):
         try:
             yield from self._instead(held, error)._leave(error)
         finally:
-            self._blocks[ref].remove(held)
-            if not self._blocks[ref]:
-                del self._blocks[ref]
+            self._left(ref, held)
 
     def _instead(self, held: M, error: BaseException | None) -> M:
         """What a block leaves: see `lock.Request`."""

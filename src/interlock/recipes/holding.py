@@ -34,18 +34,17 @@ from ..spi import LockStore
 from ..steps import Steps, answered
 from . import lock
 from .hosts import HoldingSession, Wanted
+from .keeper_round import reason_of
 from .kinds import raise_mismatch
 from .lease import Lease
 from .local_queue import Key, wait_turn
 from .lock import ANSWER, Acquisition
-from .renewal import NEVER
+from .renewal import BY_RELEASE, NEVER
 from .rw_lease import RwLease, downgrade
 from .self_wait import ITSELF, refuse_a_second, refuse_amid, refuse_too_many
 
 #: Seconds for which a release may wait for the store's answer.
 RELEASE = 5.0
-
-ENDED = "its lease ended before it was released"
 
 
 # --- taking ---------------------------------------------------------------------------------
@@ -69,25 +68,41 @@ def acquire(
     held = holds.get(wanted.key)
     if held is not None and held.depth:  # else it is just being given back
         if wanted.store.reentrant:
-            try:
-                held.reenter(wanted.store)
-            except LockLost as lost:
-                _drop_lost(session, held, lost)
-            else:
-                return answered(wanted.enter(held, holds) if block else wanted.wrap(held))
-        elif timeout == FOREVER:
+            how = timeout, try_once, limit, persists
+            return _reenter(session, wanted, held, holds, block, *how)
+        if timeout == FOREVER:
             return _acquire_more(session, wanted, holds, block)
+    return _acquire_first(session, wanted, holds, block, timeout, try_once, limit, persists)
+
+
+def _reenter(
+    session: HoldingSession, wanted: Wanted, held: Lease, holds: Any, block: bool, *how: Any
+) -> Steps[Any]:
+    """Hold once more; what is lost is taken as `how` says, unless an open block relies on it.
+
+    What counts is done last, without a call behind it: an interruption finds all or nothing.
+    """
+    try:
+        if block:
+            return wanted.enter(held, holds, again=True)
+        hold = wanted.wrap(held)
+        held.reenter(wanted.store)
+        return hold
+    except LockLost as lost:
+        if held.blocks:
+            raise
+        if session.schedule.drop(held):  # the keeper has not noticed yet
+            held.lose(lost.cause)
+    return (yield from _acquire_first(session, wanted, holds, block, *how))
+
+
+def _acquire_first(
+    session: HoldingSession, wanted: Wanted, holds: Any, block: bool, timeout: float, *how: Any
+) -> Steps[Any]:
+    """Take what is not held, unless a signal handler or a callback would wait for ever for it."""
     if holds.doing and timeout == FOREVER:
         refuse_amid(wanted.key, holds.doing)
-    return _acquire_anew(session, wanted, holds, timeout, try_once, block, limit, persists)
-
-
-def _drop_lost(session: HoldingSession, held: Lease, lost: LockLost) -> None:
-    """What was held is lost: it is taken anew, unless an open block relies on it."""
-    if held.blocks:
-        raise lost
-    if session.schedule.drop(held):  # the keeper has not noticed yet
-        held.lose(lost.cause)
+    return _acquire_anew(session, wanted, holds, block, timeout, *how)
 
 
 def _acquire_more(session: HoldingSession, wanted: Wanted, holds: Any, block: bool) -> Steps[Any]:
@@ -95,24 +110,24 @@ def _acquire_more(session: HoldingSession, wanted: Wanted, holds: Any, block: bo
     store, key = wanted.store, wanted.key
     if not store.shared:
         refuse_a_second(key, holds.get(key))
-        return (yield from _acquire_anew(session, wanted, holds, FOREVER, False, block))
+        return (yield from _acquire_anew(session, wanted, holds, block, FOREVER, False))
     try:
-        return (yield from _acquire_anew(session, wanted, holds, 0.0, True, block))
+        return (yield from _acquire_anew(session, wanted, holds, block, 0.0, True))
     except AcquireTimeout:
         yield from refuse_too_many(store, key, holds.get(key), session.clock)
     except (OutcomeUnknown, StoreUnavailable) as failure:
         if failure.final:
             raise
-    return (yield from _acquire_anew(session, wanted, holds, FOREVER, False, block))
+    return (yield from _acquire_anew(session, wanted, holds, block, FOREVER, False))
 
 
 def _acquire_anew(
     session: HoldingSession,
     wanted: Wanted,
     holds: Any,
+    block: bool,
     timeout: float,
     try_once: bool,
-    block: bool,
     limit: float = NEVER,
     persists: bool = True,
 ) -> Steps[Any]:
@@ -188,10 +203,9 @@ def _wait_turn(session: HoldingSession, key: Key, acquisition: Acquisition) -> S
         return
     if not tries:
         session.notify(Parked(acquisition.name, acquisition.owner, None, 0.0))
-    clock = session.clock
-    until = clock() + ANSWER if tries else acquisition.deadline
+    until = session.clock() + ANSWER if tries else acquisition.deadline
     place = session.queue, key, acquisition.owner, session.local
-    if not (yield from wait_turn(*place, until, clock, tries)):
+    if not (yield from wait_turn(*place, until, session.clock, tries)):
         raise (yield from lock.give_up(acquisition, None))
 
 
@@ -220,17 +234,20 @@ def release(
 
     `store` is told by a lock that is released: it may be one mode of two.
     """
-    if lease.depth > 1:
-        lease.leaves(store)
+    counted = lease.depth > 1
+    if counted and not lease.leaves(store):
         lease.ensure()
         if isinstance(lease, RwLease) and lease.turns:
             yield from downgrade(session, lease, NEVER if until is None else until)
         return
+    # Where it was counted, another thread has given it back meanwhile, and this is the last.
     holds = session.holds.current
     doing = holds.doing
     holds.doing = mine = (*doing, lease.key)
     try:
-        stood = yield from _release_last(session, lease, store, until)
+        if not counted:
+            lease.leaves(store)
+        stood = yield from _release_last(session, lease, until)
     except (NotHeld, LockLost, GeneratorExit):
         raise
     except (OutcomeUnknown, StoreUnavailable) as failure:
@@ -248,21 +265,18 @@ def release(
             holds.done(lease.key)
         session.queue.releasing.discard(lease.owner)
     if not stood:
-        raise lease.lost_error(lease.cause or ENDED)
+        raise lease.lost_error(lease.cause or BY_RELEASE)
     if session.observed:
         held = session.clock() - lease.acquired
         session.notify(Released(lease.name, lease.owner, lease.token, held))
 
 
-def _release_last(
-    session: HoldingSession, lease: Lease, store: LockStore | None, until: float | None
-) -> Steps[bool]:
+def _release_last(session: HoldingSession, lease: Lease, until: float | None) -> Steps[bool]:
     """Give the lock back; answers whether the lease stood, as we knew and as the store did.
 
     A loss that is found here, before the keeper has noticed it, is reported from here.
     """
     schedule, queue = session.schedule, session.queue
-    lease.leaves(store)
     lease.forget()
     queue.releasing.add(lease.owner)
     kept, now = schedule.drop(lease), session.clock()
@@ -275,11 +289,17 @@ def _release_last(
         # The next in the queue may ask right behind our release, and will not overtake it.
         queue.leave(lease.key, lease.owner)
     limit = now + RELEASE if until is None else until
-    released = yield from lock.release(lease.store, lease.grant, limit)
+    try:
+        released = yield from lock.release(lease.store, lease.grant, limit)
+    except (OutcomeUnknown, StoreUnavailable):
+        if lease.cause is None and not late:
+            raise
+        hand_to_keeper(session, lease)
+        released = False  # and what is lost is lost, whatever the store says
     queue.leave(lease.key, lease.owner)
     stood = released and not late
     if kept and not stood:
-        lease.lose(ENDED)
+        lease.lose(BY_RELEASE if late else (yield from reason_of(lease, limit, BY_RELEASE)))
     return kept and stood
 
 
@@ -319,6 +339,5 @@ def _release_amid(
         yield from release(session, lease, store)
     except (LockLost, NotHeld, StoreError) as failure:
         error.add_note(str(failure))
-    finally:
-        if lost is not None:
-            raise lost from error
+    if lost is not None:
+        raise lost from error

@@ -30,8 +30,9 @@ class Wanted(Protocol):
         """Makes what the user has in hand of a lease."""
         ...
 
-    def enter(self, lease: Lease, holds: Any) -> Any:
-        """A block begins that relies on a lease; answers what it has in hand."""
+    def enter(self, lease: Lease, holds: Any, again: bool = False) -> Any:
+        """A block begins that relies on a lease, perhaps on one that is held already; answers
+        what it has in hand."""
         ...
 
     def abandon(self, lease: Lease, holds: Any) -> None:

@@ -124,7 +124,9 @@ def _report(gone: list[Kept], until: float, clock: Clock) -> Steps[None]:
     """Report what is lost, and why; whatever interrupts the question why, it is reported."""
     try:
         while gone and clock() < until:
-            reasons = yield from side_by_side(*(_reason(hold, until) for hold in gone[:MOST]))
+            reasons = yield from side_by_side(
+                *(reason_of(hold, until, BY_ANSWER) for hold in gone[:MOST])
+            )
             for reason in reasons:
                 if isinstance(reason, BaseException):
                     raise reason
@@ -158,12 +160,13 @@ def _settled(
     return True
 
 
-def _reason(hold: Kept, until: float) -> Steps[str]:
+def reason_of(hold: Kept, until: float, otherwise: str) -> Steps[str]:
     """Why the store does not know a hold any more, if the client that ended it has said so."""
     try:
-        return (yield from hold.store.withdrawal_reason(hold.name, hold.owner, until)) or BY_ANSWER
+        told = yield from hold.store.withdrawal_reason(hold.name, hold.owner, until)
     except StoreError:
-        return BY_ANSWER
+        return otherwise
+    return told or otherwise
 
 
 def _withdraw_some(schedule: RenewalSchedule, turn: Due, clock: Clock) -> Steps[None]:

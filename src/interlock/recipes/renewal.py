@@ -31,6 +31,7 @@ NEVER = math.inf
 BY_ANSWER = "the store no longer has it for this holder: it ended, or another client has it"
 BY_CLOCK = "its lease ran out before the store confirmed a renewal"
 BY_TERMS = "its lease ran out, and its terms (renew=False or max_hold) allow no renewal"
+BY_RELEASE = "its lease ended before it was released"
 
 
 class Kept(Protocol):

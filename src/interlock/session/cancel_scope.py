@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from asyncio import Task
+    from asyncio import Handle, Task
 
 
 class CancelScope:
@@ -14,13 +14,15 @@ class CancelScope:
     In the manner of `asyncio.timeout`: a cancellation of ours is told from others by counting.
     """
 
-    __slots__ = ("_blocks", "_cancelled", "_task")
+    __slots__ = ("_blocks", "_cancelled", "_soon", "_task")
 
     _task: Task[Any]
 
     def __init__(self) -> None:
         self._cancelled = False
         self._blocks: list[int] = []
+        #: The cancellation of the running task, which comes when it awaits.
+        self._soon: Handle | None = None
 
     def enter(self, task: Task[Any] | None) -> None:
         """A block begins, in this task."""
@@ -30,9 +32,21 @@ class CancelScope:
 
     def cancel(self, message: str) -> None:
         """Cancel the task that is inside."""
-        if self._blocks and not self._cancelled and not self._task.done():
-            self._cancelled = True
+        if not self._blocks or self._cancelled or self._task.done():
+            return
+        from asyncio import current_task
+
+        loop, self._cancelled = self._task.get_loop(), True
+        if current_task(loop) is self._task:
+            # A task that cancels itself cannot undo it before Python 3.13, and this block may end
+            # without another await.
+            self._soon = loop.call_soon(self._cancel, message)
+        else:
             self._task.cancel(message)
+
+    def _cancel(self, message: str) -> None:
+        self._soon = None
+        self._task.cancel(message)
 
     def exit(self, error: BaseException | None) -> bool:
         """A block ends; True if the cancellation that ends it is ours."""
@@ -40,6 +54,10 @@ class CancelScope:
         if not self._cancelled:
             return False
         self._cancelled = False
+        if self._soon is not None:
+            self._soon.cancel()
+            self._soon = None
+            return False
         from asyncio import CancelledError
 
         return self._task.uncancel() <= cancelling and isinstance(error, CancelledError)

@@ -75,7 +75,7 @@ class Wish:
     def wrap(self, lease: Lease) -> Any:
         return lease
 
-    def enter(self, lease: Lease, holds: Any) -> None:
+    def enter(self, lease: Lease, holds: Any, again: bool = False) -> None:
         """Plans have no blocks."""
 
     def abandon(self, lease: Lease, holds: Any) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 from interlock.ledger import BURIED, BUSY, GRANTED, RELEASED, Held
 from interlock.model import PROVISIONAL
-from interlock.recipes.holding import ENDED
 from interlock.recipes.lock import POLL_CAP
+from interlock.recipes.renewal import BY_RELEASE
 from interlock.steps import Call
 
 from .leases import SimLease
@@ -170,7 +170,7 @@ class Watch:
     def lost(self, hold: SimLease, cause: str, kept: bool) -> None:
         """A client is told of a loss; in time, if a keeper runs beside it."""
         self.seen.add(f"a hold was lost: {cause}")
-        if cause == ENDED:
+        if cause == BY_RELEASE:
             return  # the release says so itself: see `denied`
         if hold.depth == 0:
             raise Violation(f"{hold.owner} gives the lock back, and is told that it lost it")

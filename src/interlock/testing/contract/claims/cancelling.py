@@ -51,6 +51,41 @@ async def test_a_body_that_swallows_the_cancellation_still_hears_of_the_loss(
     await _nothing_cancels_us()
 
 
+@only(faces=(ASYNCIO,))
+async def test_a_release_in_the_body_that_finds_the_loss_cancels_nothing_later(
+    world: World,
+) -> None:
+    lock = _lock(world)
+
+    with pytest.raises(LockLost):
+        async with lock as hold:
+            await world.revoke(hold)
+            await hold.release()
+
+    await _nothing_cancels_us()
+
+
+@only(faces=(ASYNCIO,), kinds=PLAIN)
+async def test_a_cancellation_while_a_lost_lock_is_given_back_stays_one(world: World) -> None:
+    lock, leaving = _lock(world, lease=0.3, renew=False), asyncio.Event()
+
+    async def body() -> None:
+        async with lock:
+            world.traffic(lock).silent = True
+            try:
+                await asyncio.sleep(60)
+            finally:
+                leaving.set()
+
+    task = asyncio.ensure_future(body())
+    await leaving.wait()
+    await asyncio.sleep(0.05)  # by now it waits for the store
+    waits = task.cancel()  # where leases do not end by themselves, the keeper withdraws
+
+    with pytest.raises(asyncio.CancelledError if waits else LockLost):
+        await task
+
+
 @only(faces=(ASYNCIO,), kinds=REENTRANT)
 async def test_a_loss_in_nested_blocks_is_raised_by_both(world: World) -> None:
     lock = _lock(world)

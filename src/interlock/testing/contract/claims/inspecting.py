@@ -229,6 +229,17 @@ async def test_what_was_revoked_names_the_reason_to_its_holder(world: World) -> 
     assert await world.is_free()
 
 
+async def test_a_holder_that_does_not_renew_reads_the_reason_when_it_releases(
+    world: World,
+) -> None:
+    alice, _, hold = await world.held(renew=False)
+
+    await revoke(world, "stuck since noon")
+
+    with pytest.raises(LockLost, match="stuck since noon"):
+        await alice.release(hold)
+
+
 async def test_what_was_revoked_goes_to_the_next_at_once(world: World) -> None:
     _, _, hold = await world.held()
     _, _, coming = await world.waiting()

@@ -144,6 +144,16 @@ async def test_a_loss_that_the_release_finds_is_told_once(world: World) -> None:
     assert world.told(lock) == ["Granted", "Lost"]
 
 
+@only(kinds=PLAIN)
+async def test_a_known_loss_is_raised_though_the_store_is_out_of_reach(world: World) -> None:
+    alice, lock, hold = await world.held(lease=0.3, renew=False)
+    await world.until(lambda: hold.lost)
+    world.traffic(lock).cut = True
+
+    with pytest.raises(LockLost):
+        await alice.release(hold)
+
+
 @only(kinds=("lock", "semaphore"))  # where siblings wait in the local queue, and where they ask
 async def test_a_sibling_gets_what_was_lost(world: World) -> None:
     _, lock, hold = await world.held(lease=0.6, renew=False)

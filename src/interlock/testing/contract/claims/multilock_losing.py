@@ -38,6 +38,19 @@ async def test_the_loss_of_one_is_the_loss_of_all(world: World) -> None:
     assert heard == [multihold]
 
 
+@only(kinds=ALL)
+async def test_a_loss_that_the_release_finds_is_told_too(world: World) -> None:
+    alice, _, multihold = await took(world)
+    heard: list[Any] = []
+    multihold.on_lost(heard.append)
+
+    await world.revoke(multihold.holds[1])
+    with pytest.raises(LockLost):
+        await alice.release(multihold)
+
+    assert heard == [multihold]
+
+
 @only(kinds=MAJORITY)
 async def test_only_the_loss_of_a_majority_is_a_loss(world: World) -> None:
     alice, _, multihold = await took(world)
