@@ -21,13 +21,13 @@ def _nothing() -> None:
     pass
 
 
-def is_mine(*mutexes: Any) -> bool:
+def is_mine(mutex: Any) -> bool:
     """Whether the running thread has a reentrant mutex: then a signal handler, or a finalizer, has
     interrupted it there, and must not wait for a thread that needs the mutex to go on.
 
     It is what `threading.Condition` asks of every lock that can tell.
     """
-    return any(mutex._is_owned() for mutex in mutexes)
+    return bool(mutex._is_owned())
 
 
 class Signal:
