@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from interlock.api.attempt import AsyncAttempt, Attempt
 from interlock.api.client import AsyncClient, Client
 from interlock.api.connect import aconnect, connect
 from interlock.api.hold import AsyncHold, AsyncPermit, AsyncRwHold, Hold, Permit, RwHold
 from interlock.api.latch import AsyncLatch, Latch
-from interlock.api.lock import AsyncAttempt, AsyncLock, Attempt, Lock
+from interlock.api.lock import AsyncLock, Lock
 from interlock.api.multihold import AsyncMultiHold, MultiHold
 from interlock.api.multilock import AsyncMultiLock, MultiLock
 from interlock.api.rwlock import AsyncRwLock, AsyncRwSide, RwLock, RwSide

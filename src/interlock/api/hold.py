@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import weakref
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from ..model import checked_callback, permit_id
 from ..recipes import holding
 from ..recipes.lease import Callback, Lease
 from ..recipes.rw_lease import RwLease, downgrade
-from ..session.session import AsyncSession, Session
 from ..steps import Steps, nothing
 from .copying import Single, one_acquisition
 
@@ -52,7 +51,7 @@ class BaseHold(Single):
     @property
     def lost(self) -> bool:
         """Whether the lease is over.  Computed from the clock at every read."""
-        return self._lease.loss is not None
+        return self._lease.loss() is not None
 
     @property
     def expires_in(self) -> float:
@@ -116,17 +115,13 @@ class Hold(BaseHold):
 
     __slots__ = ()
 
-    @property
-    def _session(self) -> Session:
-        return cast("Session", self._lease.host)
-
     def release(self) -> None:
         """Give the lock back; the last of several releases talks to the store.
 
         Raises LockLost when the lease had ended before, NotHeld when it was released.
         Cost: one round trip.
         """
-        session = self._session
+        session: Any = self._lease.host
         session.run(holding.release(session, self._lease))
 
     def __enter__(self) -> Self:
@@ -139,7 +134,7 @@ class Hold(BaseHold):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        session = self._session
+        session: Any = self._lease.host
         session.run(holding.leave_block(session, self._lease, error))
 
 
@@ -148,21 +143,18 @@ class AsyncHold(BaseHold):
 
     __slots__ = ()
 
-    @property
-    def _session(self) -> AsyncSession:
-        return cast("AsyncSession", self._lease.host)
-
     async def release(self) -> None:
         """Give the lock back; the last of several releases talks to the store.
 
         Raises LockLost when the lease had ended before, NotHeld when it was released.
         Cost: one round trip.
         """
-        session = self._session
+        session: Any = self._lease.host
         await session.run(holding.release(session, self._lease))
 
     async def __aenter__(self) -> Self:
-        self._session.here()
+        session: Any = self._lease.host
+        session.here()
         self._enter_block()
         return self
 
@@ -172,7 +164,7 @@ class AsyncHold(BaseHold):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        session = self._session
+        session: Any = self._lease.host
         await session.run(holding.leave_block(session, self._lease, error))
 
 
@@ -206,7 +198,7 @@ class RwHold(Hold):
         Raises LockLost when the lease had ended before.
         Cost: one round trip; none for a hold that reads already.
         """
-        session = self._session
+        session: Any = self._lease.host
         session.run(_downgrade(self, session))
 
 
@@ -226,7 +218,7 @@ class AsyncRwHold(AsyncHold):
         Raises LockLost when the lease had ended before.
         Cost: one round trip; none for a hold that reads already.
         """
-        session = self._session
+        session: Any = self._lease.host
         await session.run(_downgrade(self, session))
 
 

@@ -6,11 +6,11 @@ What taking and giving back mean, and what a block does when its body raises, is
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from types import TracebackType
-from typing import Any, Generic, Literal, TypeVar, overload
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 
-from ..drive import now
+from ..drive import arun, now
 from ..errors import AcquireTimeout, NotHeld
 from ..model import LockInfo, Seconds, Terms, checked_timeout
 from ..recipes import holding
@@ -22,23 +22,28 @@ from ..recipes.self_wait import stacked
 from ..session.holds import Holds, HoldsRef
 from ..session.session import AsyncSession, BaseSession, Session
 from ..spi import LockStore
-from ..steps import Steps
+from ..steps import Steps, nothing
+from .attempt import AsyncAttempt, Attempt
 from .copying import Described
 from .hold import AsyncHold, BaseHold, Hold
 from .timeouts import OWN, patience
 
 H = TypeVar("H", bound=BaseHold)
-T = TypeVar("T")
 HoldT = TypeVar("HoldT", bound=Hold)
 AsyncHoldT = TypeVar("AsyncHoldT", bound=AsyncHold)
+
+
+#: The hold of an open block, and the block around it.
+Block: TypeAlias = tuple[BaseHold, "Block | None"]
 
 
 class Request:
     """What a lock wants of its session: see `recipes.hosts.Wanted`; and its open blocks.
 
-    A block leaves what it has entered.  The leases of open blocks are kept here, apart for each
+    A block leaves what it has entered.  The holds of open blocks are kept here, apart for each
     thread and task; a block that is suspended, in a generator perhaps, may outlive the one that
-    entered it.
+    entered it.  Each has the ones around it in a pair, so that a signal handler which enters and
+    leaves a block, wherever it strikes, puts back what it has found.
     """
 
     __slots__ = ("_blocks", "_session", "key", "lease_class", "store", "terms", "wrap")
@@ -55,35 +60,46 @@ class Request:
         self._session, self.store, self.key, self.terms = session, store, (store.kind, name), terms
         self.wrap: Any = wrap
         self.lease_class = lease_class
-        self._blocks: dict[HoldsRef, list[Lease]] = {}
+        self._blocks: dict[HoldsRef, Block] = {}
 
-    def enter(self, lease: Lease, holds: Holds) -> None:
+    def enter(self, lease: Lease, holds: Holds) -> BaseHold:
         lease.blocks += 1
         if self._session.cancels:
             self._session.enter_scope(lease)
-        self._blocks.setdefault(holds.ref, []).append(lease)
+        around = self._blocks.get(holds.ref)
+        hold: BaseHold = around[0] if around and around[0]._lease is lease else self.wrap(lease)
+        self._blocks[holds.ref] = hold, around
+        return hold
 
     def abandon(self, lease: Lease, holds: Holds) -> None:
-        self._left(holds.ref, lease)
+        block = self._blocks.get(holds.ref)
+        if block and block[0]._lease is lease:
+            self._end(holds.ref, block[1])
 
     def leave_block(self, error: BaseException | None) -> Steps[None]:
         """Leave the block that ends now, with what it has entered; a forked child passes through
         its parent's without a trace."""
-        session, blocks = self._session, self._blocks
-        holds: Holds = session.holds.current
-        ref: HoldsRef | None = holds.ref
-        if ref not in blocks:
-            ref = entered_elsewhere(blocks)
+        holds: Holds = self._session.holds.current
+        ref = holds.ref if holds.ref in self._blocks else self._elsewhere()
         if ref is None:
-            if self.key in session.inherited:
-                return
+            return nothing()
+        hold, around = self._blocks[ref]
+        self._end(ref, around)
+        lease = hold._lease if hold._lease.depth else self._instead(hold._lease, holds, error)
+        return holding.leave_block(self._session, lease, error, self.store)
+
+    def _end(self, ref: HoldsRef, around: Block | None) -> None:
+        """The innermost block ends, and the one around it goes on."""
+        if around is None:
+            del self._blocks[ref]
+        else:
+            self._blocks[ref] = around
+
+    def _elsewhere(self) -> HoldsRef | None:
+        ref = entered_elsewhere(self._blocks)
+        if ref is None and self.key not in self._session.inherited:
             raise NotHeld(self.key[1])
-        lease = blocks[ref][-1]
-        try:
-            leaving = lease if lease.depth else self._instead(lease, holds, error)
-            yield from holding.leave_block(session, leaving, error, self.store)
-        finally:
-            self._left(ref, lease)
+        return ref
 
     def _instead(self, lease: Lease, holds: Holds, error: BaseException | None) -> Lease:
         """What a block leaves: what it has entered, or what was taken anew inside of it after
@@ -95,15 +111,8 @@ class Request:
         newer.blocks += 1
         return newer
 
-    def _left(self, ref: HoldsRef, lease: Lease) -> None:
-        entered = self._blocks.get(ref, [])
-        if lease in entered:
-            entered.remove(lease)
-        if not entered:
-            self._blocks.pop(ref, None)
 
-
-def entered_elsewhere(blocks: dict[HoldsRef, list[Any]]) -> HoldsRef | None:
+def entered_elsewhere(blocks: Mapping[HoldsRef, object]) -> HoldsRef | None:
     """Whose the block is that ends now, if the running thread or task has entered none: one's that
     has ended; or it is the only one, which another has entered, as that of a generator may be."""
     every = list(blocks)
@@ -148,21 +157,17 @@ class BaseLock(Described, Generic[H]):
     def _enter(self) -> Steps[H]:
         return holding.acquire(self._session, self._request, self._timeout, block=True)
 
-    def _leave(self, error: BaseException | None) -> Steps[None]:
-        return self._request.leave_block(error)
-
     def _leave_hold(self, hold: H, error: BaseException | None) -> Steps[None]:
         return holding.leave_block(self._session, hold._lease, error, self._store)
 
     def _release(self) -> Steps[None]:
-        yield from holding.release(self._session, self._mine(), self._store)
+        return holding.release(self._session, self._mine(), self._request.store)
 
     def _acquire(self, blocking: bool, timeout: Seconds | None) -> Steps[H | None]:
         wait = patience(blocking, timeout, self._timeout)
         if wait is None:
-            return (yield from self._try())
-        hold: H = yield from holding.acquire(self._session, self._request, wait)
-        return hold
+            return self._try()
+        return holding.acquire(self._session, self._request, wait)
 
     def _try(self) -> Steps[H | None]:
         wish = self._session, self._request, 0.0
@@ -184,8 +189,9 @@ class BaseLock(Described, Generic[H]):
     def _mine(self) -> Lease:
         """What `release()` gives back: the newest lease that the running thread or task took of
         this lock, and rather one that no block relies on."""
-        newest: Lease | None = self._session.holds.current.get(self._key)
-        if newest is not None and (newest.outer is not None or not self._store.reentrant):
+        wanted = self._request
+        newest: Lease | None = self._session.holds.current.get(wanted.key)
+        if newest is not None and (newest.outer is not None or not wanted.store.reentrant):
             newest = self._among(list(stacked(newest)))
         if newest is not None:
             return newest
@@ -265,7 +271,7 @@ class Acquirable(BaseLock[HoldT]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._session.run(self._leave(error))
+        self._session.run(self._request.leave_block(error))
 
 
 class AsyncAcquirable(BaseLock[AsyncHoldT]):
@@ -295,7 +301,9 @@ class AsyncAcquirable(BaseLock[AsyncHoldT]):
         ZooKeeper.  The first use of a name may cost more: two round trips of a semaphore on
         Redis; one on ZooKeeper, three of a semaphore.
         """
-        return await self._session.run(self._acquire(blocking, timeout))
+        session = self._session
+        session.here()  # what is held is looked up at once, not by a step
+        return await arun(self._acquire(blocking, timeout), session.link)
 
     async def try_acquire(self) -> AsyncHoldT | None:
         """Try once: the hold, or None when the lock is busy.  Cost: one round trip."""
@@ -314,15 +322,18 @@ class AsyncAcquirable(BaseLock[AsyncHoldT]):
         Raises NotHeld when it holds nothing, LockLost when the lease had ended before.
         Cost: one round trip.
         """
-        await self._session.run(self._release())
+        session = self._session
+        session.here()
+        await arun(self._release(), session.link)
 
     async def locked(self) -> bool:
         """Whether the lock is held now.  Cost: at most two round trips, four on ZooKeeper."""
         return await self._session.run(self._locked())
 
     def __aenter__(self) -> Awaitable[AsyncHoldT]:
-        self._session.here()  # what is held is looked up at once, not by a step
-        return self._session.run(self._enter())
+        session = self._session
+        session.here()
+        return arun(self._enter(), session.link)
 
     def __aexit__(
         self,
@@ -330,59 +341,9 @@ class AsyncAcquirable(BaseLock[AsyncHoldT]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> Awaitable[None]:
-        return self._session.run(self._leave(error))
-
-
-class Attempt(Generic[T]):
-    """One try at a lock, for a `with` statement."""
-
-    __slots__ = ("_hold", "_lock")
-
-    def __init__(self, lock: Any) -> None:
-        self._lock = lock
-        self._hold: Any = None
-
-    def __enter__(self) -> T | None:
-        self._hold = self._lock.try_acquire()
-        if self._hold is not None:
-            self._hold._enter_block()
-        hold: T | None = self._hold
-        return hold
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._hold is not None:
-            self._lock._session.run(self._lock._leave_hold(self._hold, error))
-
-
-class AsyncAttempt(Generic[T]):
-    """One try at a lock, for an `async with` statement."""
-
-    __slots__ = ("_hold", "_lock")
-
-    def __init__(self, lock: Any) -> None:
-        self._lock = lock
-        self._hold: Any = None
-
-    async def __aenter__(self) -> T | None:
-        self._hold = await self._lock.try_acquire()
-        if self._hold is not None:
-            self._hold._enter_block()
-        hold: T | None = self._hold
-        return hold
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._hold is not None:
-            await self._lock._session.run(self._lock._leave_hold(self._hold, error))
+        session = self._session
+        session.here()
+        return arun(self._request.leave_block(error), session.link)
 
 
 class Lock(Acquirable[Hold]):

@@ -118,7 +118,7 @@ class BaseMultiHold(Single):
     def _lost_error(self) -> LockLost:
         """What to raise: the loss of the first member that is lost."""
         gone = self._first_gone()
-        error: LockLost = gone.lost_error(gone.loss or "it was released by itself")
+        error: LockLost = gone.lost_error(gone.loss() or "it was released by itself")
         return error
 
     def _first_gone(self) -> Any:

@@ -28,8 +28,9 @@ from ..session.holds import Holds, HoldsRef
 from ..session.session import AsyncSession, BaseSession, Session
 from ..steps import Steps
 from ..words import given, shown
+from .attempt import AsyncAttempt, Attempt
 from .copying import Described
-from .lock import Acquirable, AsyncAcquirable, AsyncAttempt, Attempt, BaseLock, entered_elsewhere
+from .lock import Acquirable, AsyncAcquirable, BaseLock, entered_elsewhere
 from .multihold import FORK, AsyncMultiHold, BaseMultiHold, MultiHold
 from .timeouts import OWN, OwnTimeout, patience
 

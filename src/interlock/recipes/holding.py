@@ -67,8 +67,8 @@ def acquire(
     held = holds.get(wanted.key)
     if held is not None and held.depth:  # else it is just being given back
         if wanted.store.reentrant:
-            if _reentered(session, held, wanted, block, holds):
-                return answered(wanted.wrap(held))
+            if _reentered(session, held, wanted.store):
+                return answered(wanted.enter(held, holds) if block else wanted.wrap(held))
         elif timeout == FOREVER:
             return _acquire_more(session, wanted, holds, block)
     if holds.doing and timeout == FOREVER:
@@ -76,20 +76,16 @@ def acquire(
     return _acquire_anew(session, wanted, holds, timeout, try_once, block, limit, persists)
 
 
-def _reentered(
-    session: HoldingSession, held: Lease, wanted: Wanted, block: bool, holds: Any
-) -> bool:
+def _reentered(session: HoldingSession, held: Lease, store: LockStore) -> bool:
     """Hold once more; False when what was held is lost and no open block relies on it."""
     try:
-        held.reenter(wanted.store)
+        held.reenter(store)
     except LockLost as lost:
         if held.blocks:
             raise
         if session.schedule.drop(held):  # the keeper has not noticed yet
             held.lose(lost.cause)
         return False
-    if block:
-        wanted.enter(held, holds)
     return True
 
 
@@ -139,14 +135,13 @@ def _acquire_anew(
         if session.tells_origin:
             lease.origin = session.origin()
         lease.write_down(holds)
-        if block:
-            lease.for_block = True
-            wanted.enter(lease, holds)
+        lease.for_block = block
+        hold = wanted.enter(lease, holds) if block else wanted.wrap(lease)
         _note_granted(session, lease, acquisition)
         queue.acquiring.pop(owner, None)  # from here on the schedule knows of it
         if generation != session.generation:
             raise forked(session.backend.label)
-        return wanted.wrap(lease)
+        return hold
     except BaseException as error:
         yield from _undo(session, wanted, acquisition, grant, holds, error)
         raise
@@ -262,11 +257,12 @@ def _release_last(
     session: HoldingSession, lease: Lease, store: LockStore | None, until: float | None
 ) -> Steps[tuple[bool, bool]]:
     """Give the lock back; answers whether the lease stood, as we knew and as the store did."""
-    schedule, queue, clock = session.schedule, session.queue, session.clock
+    schedule, queue = session.schedule, session.queue
     lease.leaves(store)
     lease.forget()
     queue.releasing.add(lease.owner)
-    kept, late = schedule.drop(lease), clock() >= lease.until
+    kept, now = schedule.drop(lease), session.clock()
+    late = now >= lease.until
     if not kept and schedule.closed:
         raise lease.lost_error(lease.cause or "its client was closed")
     if lease.cause is not None and not lease.store.leases_expire:
@@ -274,7 +270,7 @@ def _release_last(
     if session.ordered:
         # The next in the queue may ask right behind our release, and will not overtake it.
         queue.leave(lease.key, lease.owner)
-    limit = clock() + RELEASE if until is None else until
+    limit = now + RELEASE if until is None else until
     released = yield from lock.release(lease.store, lease.grant, limit)
     queue.leave(lease.key, lease.owner)
     return kept and not late, released
@@ -297,7 +293,7 @@ def leave_block(
 
     A forked child passes through its parent's block without a trace.
     """
-    if lease.inherited:
+    if lease.generation != session.generation:
         return answered(None)
     lost = lease.exit_block(error)
     if error is None:

@@ -30,8 +30,8 @@ class Wanted(Protocol):
         """Makes what the user has in hand of a lease."""
         ...
 
-    def enter(self, lease: Lease, holds: Any) -> None:
-        """A block begins that relies on a lease."""
+    def enter(self, lease: Lease, holds: Any) -> Any:
+        """A block begins that relies on a lease; answers what it has in hand."""
         ...
 
     def abandon(self, lease: Lease, holds: Any) -> None:

@@ -75,7 +75,6 @@ class Lease:
     __slots__ = (
         "__weakref__",
         "_callbacks",
-        "_generation",
         "_guard",
         "_request_callbacks",
         "acquired",
@@ -84,6 +83,7 @@ class Lease:
         "depth",
         "ended",
         "for_block",
+        "generation",
         "grant",
         "hold",
         "holds",
@@ -112,7 +112,7 @@ class Lease:
     ) -> None:
         # First: an interrupted constructor leaves a lease without its other parts.
         self.cause: str | None = None
-        self.host, self._generation = host, host.generation
+        self.host, self.generation = host, host.generation
         #: `holds` finds what the thread or task holds that took the lease; None once it has ended.
         self.store, self.key, self.holds, self.grant = store, key, holds, grant
         self.name, self.owner, self.token = grant.name, grant.owner, grant.token
@@ -154,27 +154,28 @@ class Lease:
         return weakref.ref(self)
 
     def _stand(self, asked: float, until: float) -> None:
-        self.until = min(until, self.max_at)
+        ceiling, lost_at = self.max_at, until - self._guard
         # At the ceiling the store still keeps others out, so there is no need to hurry.
-        self.lost_at = min(until - self._guard, self.max_at)
-        due = asked + min(self.lease / 3, (until - asked) / 2)
-        self.renew_at = due if self.kept and due < self.max_at else NEVER
+        self.lost_at = lost_at if lost_at < ceiling else ceiling
+        self.until = until if until < ceiling else ceiling
+        third, half = self.lease / 3, (until - asked) / 2
+        due = asked + (third if third < half else half)
+        self.renew_at = due if self.kept and due < ceiling else NEVER
 
     # --- how it stands ---------------------------------------------------------------------
 
     @property
     def inherited(self) -> bool:
         """Whether this process got the lease by forking, and so must not touch it."""
-        return self._generation != self.host.generation
+        return self.generation != self.host.generation
 
-    @property
     def loss(self) -> str | None:
         """Why the lease is over, in words; None while it stands."""
         if self.cause is not None:
             return self.cause
         if self.depth == 0:
             return None  # released, which is not lost
-        if self._generation != self.host.generation:
+        if self.generation != self.host.generation:
             return FORKED
         if self.host.clock() >= self.until:
             return "its validity has passed on this machine's clock"
@@ -183,42 +184,43 @@ class Lease:
     @property
     def lost(self) -> bool:
         """Whether the lease is over."""
-        return self.loss is not None
+        return self.loss() is not None
 
     @property
     def expires_in(self) -> float:
         """Seconds for which the lease may still be trusted without another renewal."""
-        over = self.depth == 0 or self.loss is not None
+        over = self.depth == 0 or self.loss() is not None
         return 0.0 if over else max(0.0, self.until - self.host.clock())
 
     @property
     def over(self) -> bool:
         """Whether it is lost, and no open block relies on it any more."""
-        return self.blocks == 0 and self.loss is not None
+        return self.blocks == 0 and self.loss() is not None
 
     @property
     def lasting(self) -> bool:
         """Whether it stands, and only a release ends it, as far as its terms are concerned."""
         kept = self.renew_at != NEVER and self.max_at == NEVER
-        return kept and self.depth > 0 and self.loss is None
+        return kept and self.depth > 0 and self.loss() is None
 
     def ensure(self) -> None:
         """Raise LockLost unless the lease stands now, NotHeld when it was released."""
         if self.depth == 0 and self.cause is None:
             raise NotHeld(self.name, self.owner, RELEASED)
-        if (cause := self.loss) is not None:
+        if (cause := self.loss()) is not None:
             raise self.lost_error(cause)
 
     # --- how often it is held ----------------------------------------------------------------
 
     def reenter(self, store: LockStore) -> None:
-        """Hold once more, in the same thread or task.  No round trip."""
-        self.ensure()
+        """Hold once more what is held, in the same thread or task.  No round trip."""
+        if (cause := self.loss()) is not None:
+            raise self.lost_error(cause)
         self.depth += 1
 
     def leaves(self, store: LockStore | None = None) -> bool:
         """Count one release; True when it is the last."""
-        if self._generation != self.host.generation:
+        if self.generation != self.host.generation:
             raise NotHeld(self.name, self.owner, f"here: {FORKED}")
         if self.depth == 0:
             raise NotHeld(self.name, self.owner, RELEASED)
@@ -359,7 +361,7 @@ class Lease:
         """How it stands, for people."""
         if self.depth == 0:
             return "released"
-        if (cause := self.loss) is not None:
+        if (cause := self.loss()) is not None:
             return f"lost: {cause}"
         return f"held, {duration(self.expires_in)} left"
 
