@@ -41,7 +41,7 @@ class Gone(SimHold):
     """A hold that is out of reach."""
 
     def reference(self) -> Any:
-        return lambda: None
+        return None
 
 
 def test_what_was_forgotten_is_told_outside_of_the_mutex() -> None:

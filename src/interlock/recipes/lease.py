@@ -97,6 +97,7 @@ class Lease:
         "origin",
         "outer",
         "owner",
+        "reference",
         "release_requested",
         "renew_at",
         "scope",
@@ -141,6 +142,8 @@ class Lease:
         self.release_requested = False
         #: The store does not answer, so that it is not known whether the lease still stands.
         self.suspended = False
+        #: How the schedule finds this lease; it does not keep it alive.
+        self.reference = weakref.ref(self)
         self._stand(grant.asked, grant.until)
 
     def _shorten(self, effective: float) -> None:
@@ -148,10 +151,6 @@ class Lease:
         if not self.kept:
             self.kept, self.max_at = True, min(self.max_at, self.grant.asked + self.lease)
         self.lease, self._guard = effective, guard(effective)
-
-    def reference(self) -> Callable[[], Any]:
-        """How the schedule finds this lease; it does not keep it alive."""
-        return weakref.ref(self)
 
     def _stand(self, asked: float, until: float) -> None:
         ceiling, lost_at = self.max_at, until - self._guard

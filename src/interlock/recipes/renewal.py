@@ -43,8 +43,8 @@ class Kept(Protocol):
     renew_at: float
     lost_at: float
 
-    def reference(self) -> Callable[[], Kept | None]:
-        """How to find it again; answers None once the program can reach it no more."""
+    def reference(self) -> Kept | None:
+        """Itself; None once the program can reach it no more, which this does not hinder."""
         ...
 
     def renewed(self, asked: float) -> None: ...
@@ -134,7 +134,7 @@ class RenewalSchedule:
             group = self._groups.get(place)
             if group is None:  # or a signal handler makes it right here
                 group = self._groups.setdefault(place, Group(*place))
-            group.holds[hold.owner] = hold.reference(), hold.name
+            group.holds[hold.owner] = hold.reference, hold.name
             return group.note(hold) < self.next_wakeup
 
     def drop(self, hold: Kept) -> bool:

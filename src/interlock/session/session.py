@@ -244,8 +244,9 @@ class Session(BaseSession):
         """Threads are at home everywhere."""
 
     def _check_parking(self) -> None:
-        mutexes = any(is_mine(mutex) for mutex in self._mutexes) or self.keeper.engaged()
-        if mutexes or self.link.engaged():
+        queue, schedule = self._mutexes
+        mine = is_mine(queue) or is_mine(schedule) or self.keeper.engaged()
+        if mine or self.link.engaged():
             raise interrupted("this client", self.backend.label)
 
     def run(self, steps: Steps[R]) -> R:

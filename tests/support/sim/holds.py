@@ -71,9 +71,9 @@ class SimHold:
         """Whether its client may act on it at this instant."""
         return self.standing and now < self.until
 
-    def reference(self) -> Callable[[], SimHold]:
+    def reference(self) -> SimHold:
         """No simulated hold goes out of reach."""
-        return lambda: self
+        return self
 
     def renewed(self, asked: float) -> None:
         # The keeper may have renewed it while the answer to an earlier question was slow.
