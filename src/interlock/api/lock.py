@@ -154,9 +154,6 @@ class BaseLock(Described, Generic[H]):
     def _key(self) -> Key:
         return self._request.key
 
-    def _enter(self) -> Steps[H]:
-        return holding.acquire(self._session, self._request, self._timeout, block=True)
-
     def _leave_hold(self, hold: H, error: BaseException | None) -> Steps[None]:
         return holding.leave_block(self._session, hold._lease, error, self._store)
 
@@ -263,7 +260,10 @@ class Acquirable(BaseLock[HoldT]):
         return self._session.run(self._locked())
 
     def __enter__(self) -> HoldT:
-        return self._session.run(self._enter())
+        session = self._session
+        steps = holding.acquire(session, self._request, self._timeout, block=True)
+        hold: HoldT = session.run(steps)
+        return hold
 
     def __exit__(
         self,
@@ -333,7 +333,8 @@ class AsyncAcquirable(BaseLock[AsyncHoldT]):
     def __aenter__(self) -> Awaitable[AsyncHoldT]:
         session = self._session
         session.here()
-        return arun(self._enter(), session.link)
+        steps = holding.acquire(session, self._request, self._timeout, block=True)
+        return arun(steps, session.link)
 
     def __aexit__(
         self,

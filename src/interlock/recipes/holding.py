@@ -67,7 +67,11 @@ def acquire(
     held = holds.get(wanted.key)
     if held is not None and held.depth:  # else it is just being given back
         if wanted.store.reentrant:
-            if _reentered(session, held, wanted.store):
+            try:
+                held.reenter(wanted.store)
+            except LockLost as lost:
+                _drop_lost(session, held, lost)
+            else:
                 return answered(wanted.enter(held, holds) if block else wanted.wrap(held))
         elif timeout == FOREVER:
             return _acquire_more(session, wanted, holds, block)
@@ -76,17 +80,12 @@ def acquire(
     return _acquire_anew(session, wanted, holds, timeout, try_once, block, limit, persists)
 
 
-def _reentered(session: HoldingSession, held: Lease, store: LockStore) -> bool:
-    """Hold once more; False when what was held is lost and no open block relies on it."""
-    try:
-        held.reenter(store)
-    except LockLost as lost:
-        if held.blocks:
-            raise
-        if session.schedule.drop(held):  # the keeper has not noticed yet
-            held.lose(lost.cause)
-        return False
-    return True
+def _drop_lost(session: HoldingSession, held: Lease, lost: LockLost) -> None:
+    """What was held is lost: it is taken anew, unless an open block relies on it."""
+    if held.blocks:
+        raise lost
+    if session.schedule.drop(held):  # the keeper has not noticed yet
+        held.lose(lost.cause)
 
 
 def _acquire_more(session: HoldingSession, wanted: Wanted, holds: Any, block: bool) -> Steps[Any]:
