@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -128,6 +128,29 @@ def test_a_handler_anywhere_in_an_acquire_and_a_release(url: str, work: Act, act
             ), handler.where
             assert other.inspect("same") is None, handler.where
     assert next(places) > 50, "hardly anything was struck"
+
+
+def test_a_handler_anywhere_in_a_block_of_the_very_same_object() -> None:
+    struck, places = True, itertools.count(1)
+    with interlock.connect("memory://") as client:
+        lock = client.lock("same")
+
+        def enter() -> None:
+            with suppress(UsageError), refused_at_most(), lock:
+                pass
+
+        while struck:
+            handler = Handler(next(places), enter)
+            handler.run(lambda: reenter_it(lock))
+            struck = handler.where is not None
+            assert not client._session.holds.current, handler.where
+            assert lock._request._blocks == {}, handler.where
+    assert next(places) > 50, "hardly anything was struck"
+
+
+def reenter_it(lock: interlock.Lock) -> None:
+    with lock, lock:
+        pass
 
 
 @pytest.mark.parametrize("act", [take_another, try_the_same])
