@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from tests.support.frames import ZkProxy
+from tests.support.sentinels import SentinelFleet
 from tests.support.servers import RedisServer
 from tests.support.zookeepers import ZooKeeperServer
 
@@ -35,6 +36,28 @@ def own_redis() -> Iterator[RedisServer]:
     """A redis-server that a test may kill, pause or misconfigure."""
     with RedisServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def sentinel_fleet() -> Iterator[SentinelFleet]:
+    """Sentinels with their servers, for every test that does not hurt them."""
+    with SentinelFleet() as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def sentinel_url(sentinel_fleet: SentinelFleet) -> str:
+    """The URL of an empty database on the primary that the shared Sentinels watch."""
+    with sentinel_fleet.ask(sentinel_fleet.primary()) as client:
+        client.flushall()
+    return sentinel_fleet.url
+
+
+@pytest.fixture
+def own_sentinels() -> Iterator[SentinelFleet]:
+    """Sentinels and servers that a test may kill, pause or misconfigure."""
+    with SentinelFleet() as fleet:
+        yield fleet
 
 
 @pytest.fixture(scope="session")
