@@ -200,7 +200,7 @@ def _watching(port: int, password: str, sentinel_password: str) -> str:
     lines = [
         f"sentinel monitor {SERVICE} 127.0.0.1 {port} 2",
         f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER}",
-        f"sentinel failover-timeout {SERVICE} 2000",
+        f"sentinel failover-timeout {SERVICE} 1000",
         f"sentinel parallel-syncs {SERVICE} 2",
     ]
     if password:

@@ -10,11 +10,11 @@ import inspect
 import logging
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..drive import now
 from ..errors import Unsupported, UsageError
+from ..model import checked_count
 from ..spi import Backend
 
 if TYPE_CHECKING:
@@ -153,9 +153,11 @@ def _options_of(factory: Factory) -> list[str] | None:
 def _redis(url: str, options: Mapping[str, Any]) -> Backend:
     redis = _import_redis()
     settings = redis.read_url(url)
-    allow(options, {"username", "password", "insecure_tls"})
+    of_sentinels = {"sentinel_username", "sentinel_password"} if settings.sentinels else set()
+    allow(options, {"username", "password", "insecure_tls", "replicas", *of_sentinels})
     _warn(options, settings.label)
-    backend: Backend = redis.RedisBackend(redis.UrlFactory(replace(settings, **options)))
+    settings = redis.with_options(settings, options)
+    backend: Backend = redis.RedisBackend(redis.factory_of(settings))
     return backend
 
 
@@ -164,9 +166,10 @@ def borrowed_redis(client: Any, options: Mapping[str, Any]) -> Backend:
     if not hasattr(client, "connection_pool"):
         kind = type(client).__name__
         raise TypeError(f"url must be a str, a backend or a redis-py client, not {kind}")
-    allow(options, ())
+    allow(options, {"replicas"})
+    replicas = checked_count("replicas", options.get("replicas", 0), least=0)
     redis = _import_redis()
-    backend: Backend = redis.RedisBackend(redis.ClientFactory(client))
+    backend: Backend = redis.RedisBackend(redis.ClientFactory(client, replicas))
     return backend
 
 
@@ -213,6 +216,7 @@ def _warn(options: Mapping[str, Any], label: str) -> None:
 
 BUILT_IN: dict[str, Callable[[str, Mapping[str, Any]], Backend]] = {
     **dict.fromkeys(("redis", "rediss", "valkey", "valkeys", "unix"), _redis),
+    **dict.fromkeys(("redis+sentinel", "rediss+sentinel"), _redis),
     **dict.fromkeys(("zk", "zks"), _zookeeper),
     "memory": _memory,
     "sqlite": _sqlite,

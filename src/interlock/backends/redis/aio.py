@@ -13,7 +13,7 @@ from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
 from ...tasks import Sent, TaskWakes, pause_task
 from .keys import Topic
-from .transport.handshakes import ConnectionFactory
+from .transport.handshakes import ConnectionFactory, PrimaryFinder
 from .transport.lazy import LazyConnection
 from .transport.mux import Mux, PendingReply
 from .transport.protocol import SUBSCRIBING
@@ -22,6 +22,9 @@ log = logging.getLogger("interlock.redis")
 
 #: Seconds of silence after which the server is pinged, while a task waits for a wake.
 QUIET = 5.0
+
+#: Seconds that the Sentinels have to say whether the primary is still the same.
+CHECKING = 2.0
 
 
 class RedisAsyncLink(Quiet):
@@ -47,6 +50,8 @@ class RedisAsyncLink(Quiet):
         #: The task that keeps the subscriptions alive, and what it sleeps on.
         self._upkeep: asyncio.Task[None] | None = None
         self._upkeep_due = TaskWakes()
+        #: The task that asks whether the primary is still the same.
+        self._checking: asyncio.Task[None] | None = None
 
     def _bind(self) -> asyncio.AbstractEventLoop:
         """The loop this client lives on; one that has ended was followed by another."""
@@ -64,11 +69,35 @@ class RedisAsyncLink(Quiet):
         if self._closed:
             pending.set_exception((forked if self._forked else closed)(self._factory.label))
         else:
+            if self._factory.finder is not None:
+                self._follow()
             self._calls.call(pending, request)
         return pending
 
     def together(self, requests: tuple[Call, ...]) -> Awaitable[list[Reply]]:
         return all_of([self.call(request) for request in requests])
+
+    # --- the primary -----------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        """Ask now and then whether the primary is still the same; no call waits for it."""
+        finder = self._factory.finder
+        if self._checking is None and finder is not None and finder.is_due():
+            self._checking = asyncio.create_task(self._check(finder), name="interlock-primary")
+
+    async def _check(self, finder: PrimaryFinder) -> None:
+        try:
+            await finder.check_async(now() + CHECKING)
+        finally:
+            self._checking = None
+        self._leave_former()
+
+    def _leave_former(self) -> None:
+        """End every connection to a server that is not the primary any more."""
+        for connection in (self._calls, self._wakes):
+            mux = connection.mux
+            if mux is not None and mux.generation != self._factory.generation:
+                mux.abort("it is not the primary any more")
 
     # --- wakes -----------------------------------------------------------------------------
 
@@ -144,6 +173,7 @@ class RedisAsyncLink(Quiet):
             self._subscribed.clear()
             self._upkeep_due.wake()
             self._wake_all()
+        self._leave_former()
 
     def _wake_all(self) -> None:
         for listeners in self._listeners.values():
@@ -209,9 +239,10 @@ class RedisAsyncLink(Quiet):
     async def close(self) -> None:
         self._closed = True
         self._wake_all()
-        if self._upkeep is not None:
-            self._upkeep.cancel()
-            await asyncio.wait((self._upkeep,))
+        for task in (self._upkeep, self._checking):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait((task,))
         await self._calls.close()
         await self._wakes.close()
 

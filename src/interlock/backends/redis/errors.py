@@ -16,6 +16,8 @@ _UNAVAILABLE = {
     "BUSY": "is busy with a script of another client",
     "MASTERDOWN": "is a replica that has lost its master",
     "READONLY": "is a read-only replica",
+    "UNBLOCKED": "stopped being the primary before replicas confirmed what was written",
+    "WAIT cannot be used with replica": "is a read-only replica",
     "CLUSTERDOWN": "belongs to a cluster that is down",
     "TRYAGAIN": "is moving this name to another node",
     "NOREPLICAS": "does not have enough replicas to accept writes",

@@ -8,18 +8,23 @@ from typing import Any
 
 import hiredis
 
+from ...drive import now
 from ...errors import StoreError, closed, forked
 from ...parking import ThreadWakes, pause_thread
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
 from .errors import foreign, from_reply, is_noscript, not_answered
+from .topology import is_demoted, needs_confirmation, unconfirmed, wait_command
 from .transport.connection import BlockingConnection, NotRedis, close_all
 from .transport.handshakes import ConnectionFactory
-from .transport.protocol import packed
+from .transport.protocol import command, packed
 from .transport.subscriber import Subscriber, Subscription
 
 #: Idle connections that are kept; threads beyond that open and close their own.
 KEPT = 16
+
+#: Seconds that a call waits at most for the Sentinels to say whether the primary is the same.
+CHECKING = 0.3
 
 
 class RedisLink(Quiet):
@@ -28,7 +33,7 @@ class RedisLink(Quiet):
     ordered = False
 
     def __init__(self, factory: ConnectionFactory) -> None:
-        self._factory = factory
+        self._factory, self._generation = factory, factory.generation
         self._closed = self._forked = False
         self._idle: deque[BlockingConnection] = deque()
         #: Every connection, also those on which a question is under way.
@@ -41,6 +46,8 @@ class RedisLink(Quiet):
             reply = connection.ask(packed(request))
             if isinstance(reply, hiredis.ReplyError):
                 reply = self._refused(connection, request, reply)
+            if connection.replicas:
+                reply = self._confirmed(connection, (request,), [reply])[0]
         except OSError as cause:
             raise self._unanswered(connection, cause) from cause
         except BaseException:
@@ -61,6 +68,8 @@ class RedisLink(Quiet):
             for i, reply in enumerate(replies):
                 if isinstance(reply, hiredis.ReplyError):
                     replies[i] = self._refused(connection, requests[i], reply)
+            if connection.replicas:
+                replies = self._confirmed(connection, requests, replies)
         except OSError as cause:
             raise self._unanswered(connection, cause) from cause
         except BaseException:
@@ -87,12 +96,33 @@ class RedisLink(Quiet):
         for i in unknown:
             replies[i] = connection.read()
 
+    def _confirmed(
+        self, connection: BlockingConnection, requests: tuple[Call, ...], replies: list[Reply]
+    ) -> list[Reply]:
+        """Replies that count only if enough replicas have what was written.  One more round trip
+        for all of them, and none if nothing was granted or renewed."""
+        written = [i for i, each in enumerate(requests) if needs_confirmation(each, replies[i])]
+        if not written:
+            return replies
+        until, wanted = min(each.until for each in requests), connection.replicas
+        connection.prepare(until)
+        acknowledged = connection.ask(command(*wait_command(wanted, until - now())))
+        if isinstance(acknowledged, hiredis.ReplyError):
+            acknowledged = self._refused(connection, requests[0], acknowledged)
+        for i in written:
+            why = unconfirmed(requests[i], acknowledged, wanted, self._factory.label)
+            replies[i] = replies[i] if why is None else why
+        return replies
+
     def _unanswered(self, connection: BlockingConnection, cause: OSError) -> StoreError:
         """Close a connection that failed: a late reply must not be taken for another's."""
         connection.close()
         if self._forked:
             return forked(self._factory.label)
-        if isinstance(cause, ConnectionError):
+        finder = self._factory.finder
+        if finder is not None:
+            finder.suspect()  # another server may be the primary by now
+        if finder is not None or isinstance(cause, ConnectionError):
             close_all(self._idle)  # they have ended with it
         if isinstance(cause, NotRedis):
             label, reached = self._factory.label, self._factory.reached
@@ -107,9 +137,28 @@ class RedisLink(Quiet):
             error = connection.ask(packed(request, whole=True))
             if not isinstance(error, hiredis.ReplyError):
                 return error
+        if is_demoted(str(error)):
+            self._factory.leave(connection.generation)
         return from_reply(str(error), request.keys, self._factory.label)
 
+    def _follow(self, until: float) -> None:
+        """Ask now and then whether the primary is still the same, and leave one that is not."""
+        finder = self._factory.finder
+        if finder is not None and finder.is_due():
+            finder.check(min(until, now() + CHECKING))
+        if self._generation != self._factory.generation:
+            self._leave_former()
+
+    def _leave_former(self) -> None:
+        """End every connection to a server that is not the primary any more."""
+        self._generation = self._factory.generation
+        close_all(self._idle)
+        for connection in list(self._connections):
+            if connection.generation != self._generation:
+                connection.shut_down()  # a question that is under way ends now
+
     def _borrow(self, until: float) -> BlockingConnection:
+        self._follow(until)
         while self._idle:
             try:
                 connection = self._idle.pop()
@@ -134,7 +183,9 @@ class RedisLink(Quiet):
 
     def _give_back(self, connection: BlockingConnection) -> None:
         connection.replied = self._factory.reached = True
-        if len(self._idle) < KEPT and not self._closed:
+        if connection.generation != self._factory.generation:
+            connection.close()
+        elif len(self._idle) < KEPT and not self._closed:
             self._idle.append(connection)
         else:
             connection.close()

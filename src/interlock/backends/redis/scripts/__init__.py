@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
@@ -32,6 +32,11 @@ class Script:
     args: tuple[str, ...]
     #: Takes as many keys and arguments as the caller likes.
     many: bool
+
+    @cached_property
+    def confirmable(self) -> bool:
+        """Whether it grants or renews, so that replicas can be waited for."""
+        return self.name.endswith(("_attempt", "_renew"))
 
 
 @cache

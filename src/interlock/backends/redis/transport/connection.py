@@ -56,6 +56,9 @@ class BlockingConnection:
 
     def __init__(self, factory: ConnectionFactory, until: float) -> None:
         self._connection = open_blocking(factory, until)
+        #: What it was opened for: see `handshakes.Opening`.
+        self.generation: int = self._connection.generation
+        self.replicas: int = self._connection.replicas
         self._take_over(socket_of(self._connection))
         self._limit = factory.timeout
         self._timeout, self._used_at, self._until = -1.0, now(), until

@@ -17,7 +17,8 @@ from redis.retry import Retry
 from ....errors import UsageError
 from ....passwords import asked
 from ..url import RedisSettings
-from .handshakes import RecordedOpening, TimedOpening
+from .handshakes import ConnectionFactory, PrimaryFinder, RecordedOpening, TimedOpening
+from .sentinels import Sentinels, sentinel_settings
 
 BLOCKING = {
     "tcp": redis_connection.Connection,
@@ -31,12 +32,31 @@ ASYNCIO = {
 }
 
 
-class UrlFactory:
-    """Connections as a URL describes them: see `ConnectionFactory`."""
+class KnownServer:
+    """What factories share whose server has an address that stays."""
 
     reached = False
+    finder: PrimaryFinder | None = None
+    replicas: int | None = 0
+
+    def __init__(self) -> None:
+        self._generation = 0
+
+    @property
+    def generation(self) -> int:
+        return self._generation
+
+    def leave(self, generation: int) -> None:
+        if generation == self.generation:  # else another connection has said so
+            self._generation += 1
+
+
+class UrlFactory(KnownServer):
+    """Connections as a URL describes them: see `ConnectionFactory`."""
 
     def __init__(self, settings: RedisSettings) -> None:
+        super().__init__()
+        self.replicas = settings.replicas
         self.label, self.timeout = settings.label, settings.timeout
         self.connect_timeout = settings.connect_timeout
         self.protocol = settings.protocol or 3
@@ -55,13 +75,44 @@ class UrlFactory:
         return {**self._options, **_credentials(self._settings), "protocol": protocol}
 
 
-class ClientFactory:
+class SentinelFactory(UrlFactory):
+    """Connections to the primary that Sentinels name: see `ConnectionFactory`."""
+
+    def __init__(self, settings: RedisSettings) -> None:
+        super().__init__(settings)
+        watchers: list[ConnectionFactory] = [
+            UrlFactory(each) for each in sentinel_settings(settings)
+        ]
+        self._sentinels = self.finder = Sentinels(settings, watchers)
+
+    @property
+    def generation(self) -> int:
+        """Of the primary, as the Sentinels name it, and as it says itself."""
+        return self._generation + self._sentinels.generation
+
+    def leave(self, generation: int) -> None:
+        super().leave(generation)
+        self._sentinels.suspect()
+
+    def _with(self, protocol: int) -> dict[str, Any]:
+        primary = self._sentinels.primary
+        assert primary is not None, "a connection is opened when its server has been found"
+        place = {"host": primary.host, "port": primary.port}
+        return {**super()._with(protocol), **place}
+
+
+def factory_of(settings: RedisSettings) -> UrlFactory:
+    """How to open the connections that a URL describes."""
+    return SentinelFactory(settings) if settings.sentinels else UrlFactory(settings)
+
+
+class ClientFactory(KnownServer):
     """Connections like those of a redis-py client that the user has brought along: see
     `ConnectionFactory`."""
 
-    reached = False
-
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, replicas: int = 0) -> None:
+        super().__init__()
+        self.replicas = replicas
         pool = client.connection_pool
         self._class, self._options = pool.connection_class, dict(pool.connection_kwargs)
         self.timeout = self._options.get("socket_timeout") or 5.0

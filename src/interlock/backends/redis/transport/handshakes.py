@@ -29,10 +29,22 @@ from redis import exceptions
 from ....drive import now
 from ....errors import InterlockError, StoreMisconfigured
 from ..errors import foreign, not_sent
+from ..topology import replicas_to_wait_for
+
+
+class PrimaryFinder(Protocol):
+    """What knows, and asks, which server is the primary: see `sentinels.Sentinels`."""
+
+    def is_due(self) -> bool: ...
+    def suspect(self) -> None: ...
+    def find(self, until: float) -> None: ...
+    async def find_async(self, until: float) -> None: ...
+    def check(self, until: float) -> None: ...
+    async def check_async(self, until: float) -> None: ...
 
 
 class ConnectionFactory(Protocol):
-    """How to open connections to one server."""
+    """How to open connections to one server, or to the primary of several."""
 
     label: str
     timeout: float
@@ -41,6 +53,19 @@ class ConnectionFactory(Protocol):
     protocol: int
     #: Whether a Redis server has ever answered there.
     reached: bool
+    #: Whom to ask for the server before each connection; None where its address is known.
+    finder: PrimaryFinder | None
+    #: How many replicas must confirm what is written; None is one, where there are any.
+    replicas: int | None
+
+    @property
+    def generation(self) -> int:
+        """Grows when connections made before are of no use any more."""
+        ...
+
+    def leave(self, generation: int) -> None:
+        """The server is no primary any more: no connection of this generation is of use."""
+        ...
 
     def blocking(self) -> Any: ...
     def asyncio(self) -> Any: ...
@@ -95,7 +120,16 @@ class RecordingStream:
         return getattr(self._raw, name)
 
 
-class TimedOpening:
+class Opening:
+    """What is known of a connection since it was opened."""
+
+    #: The `ConnectionFactory.generation` that it belongs to.
+    generation = 0
+    #: How many replicas must confirm what is written on it.
+    replicas = 0
+
+
+class TimedOpening(Opening):
     """Mixed into a blocking connection of redis-py: it is open at `until`, or has failed."""
 
     until = math.inf
@@ -127,7 +161,7 @@ class TimedOpening:
         return b"" if self._latest is None else self._latest.last_read
 
 
-class RecordedOpening:
+class RecordedOpening(Opening):
     """Mixed into an asyncio connection of redis-py: it knows what it read last."""
 
     _stream: RecordingStream | None = None
@@ -149,16 +183,30 @@ class RecordedOpening:
 
 def open_blocking(factory: ConnectionFactory, until: float) -> Any:
     """Open a blocking connection, with all that belongs to it, until then and no longer."""
+    until = min(until, now() + factory.connect_timeout)
+    if factory.finder is not None:
+        factory.finder.find(until)
     connection = factory.blocking()
-    connection.until = min(until, now() + factory.connect_timeout)
+    connection.until, connection.generation = until, factory.generation
+    connection.replicas = factory.replicas or 0
     try:
         connection.connect()
+        if factory.finder is not None:
+            connection.send_command("ROLE")
+            _admit(connection, connection.read_response(), factory)
     except Exception as cause:
+        connection.disconnect()
         raise connecting_failed(cause, factory, connection) from cause
     except BaseException as interruption:
+        connection.disconnect()
         _close_unowned(interruption.__traceback__)
         raise
     return connection
+
+
+def _admit(connection: Any, role: Any, factory: ConnectionFactory) -> None:
+    """Take a server that is a primary, and no other."""
+    connection.replicas = replicas_to_wait_for(role, factory.replicas, factory.label)
 
 
 def _close_unowned(trace: TracebackType | None) -> None:
@@ -175,10 +223,21 @@ async def open_asyncio(factory: ConnectionFactory) -> Any:
     """The same for asyncio, where all tasks share one connection, and so one limit."""
     connection: Any = None
     try:
-        connection = factory.asyncio()
         async with asyncio.timeout(factory.connect_timeout):
+            if factory.finder is not None:
+                await factory.finder.find_async(now() + factory.connect_timeout)
+            connection = factory.asyncio()
+            connection.generation = factory.generation
+            connection.replicas = factory.replicas or 0
             await connection.connect()
-    except Exception as cause:
+            if factory.finder is not None:
+                await connection.send_command("ROLE")
+                _admit(connection, await connection.read_response(), factory)
+    except BaseException as cause:
+        if connection is not None:
+            await connection.disconnect(nowait=True)
+        if not isinstance(cause, Exception):
+            raise
         raise connecting_failed(cause, factory, connection) from cause
     return connection
 
@@ -206,6 +265,8 @@ def connecting_failed(
 ) -> InterlockError:
     """Why a connection could not be opened, in words."""
     label = factory.label
+    if factory.finder is not None:
+        factory.finder.suspect()  # it may be another one by now
     if isinstance(cause, InterlockError):
         return cause
     if isinstance(cause, exceptions.InvalidResponse):

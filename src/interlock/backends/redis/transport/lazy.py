@@ -76,14 +76,15 @@ class LazyConnection:
             raise
         else:
             self._connection = connection
-            self.mux = Mux(
+            self.mux = mux = Mux(
                 transport_of(connection),
                 self._factory,
                 self._only_subscribes,
                 self._on_message,
                 self._lost,
             )
-            self._send_unsent(self.mux)
+            mux.generation, mux.replicas = connection.generation, connection.replicas
+            self._send_unsent(mux)
         finally:
             self._opening = None
 
