@@ -72,7 +72,7 @@ def test_a_primary_that_is_down_is_named() -> None:
 def test_what_is_set_up_wrongly_counts_more_than_silence() -> None:
     with pytest.raises(StoreMisconfigured, match="refused the user name"):
         searched(SILENT, WRONG, SILENT)
-    with pytest.raises(StoreUnavailable, match="no Sentinel of .* answers: cannot reach"):
+    with pytest.raises(StoreUnavailable, match=r"no Sentinel of .* answers: cannot reach"):
         searched(SILENT, SILENT)
 
 
