@@ -145,7 +145,8 @@ class RedisLink(Quiet):
         """Ask now and then whether the primary is still the same, and leave one that is not."""
         finder = self._factory.finder
         if finder is not None and finder.is_due():
-            finder.check(min(until, now() + CHECKING))
+            at = now()
+            finder.check(at + min((until - at) / 4, CHECKING))  # the call itself needs time too
         if self._generation != self._factory.generation:
             self._leave_former()
 
@@ -183,7 +184,7 @@ class RedisLink(Quiet):
 
     def _give_back(self, connection: BlockingConnection) -> None:
         connection.replied = self._factory.reached = True
-        if connection.generation != self._factory.generation:
+        if connection.generation != self._factory.generation or connection.outlived():
             connection.close()
         elif len(self._idle) < KEPT and not self._closed:
             self._idle.append(connection)

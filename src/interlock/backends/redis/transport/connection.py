@@ -59,6 +59,7 @@ class BlockingConnection:
         #: What it was opened for: see `handshakes.Opening`.
         self.generation: int = self._connection.generation
         self.replicas: int = self._connection.replicas
+        self._ends_at: float = self._connection.ends_at
         self._take_over(socket_of(self._connection))
         self._limit = factory.timeout
         self._timeout, self._used_at, self._until = -1.0, now(), until
@@ -187,6 +188,10 @@ class BlockingConnection:
         kernel once more, which would begin to count anew; a poll counts on."""
         if self._kernel_times and not self._poll.poll(math.ceil(timeout * 1000)):
             raise TimeoutError("timed out")
+
+    def outlived(self) -> bool:
+        """Whether another one should take its place: see `handshakes.Opening`."""
+        return self._ends_at < now()
 
     def abandon(self) -> None:
         """In a forked child: leave the socket to the parent, without a word.

@@ -31,6 +31,9 @@ from ....errors import InterlockError, StoreMisconfigured
 from ..errors import foreign, not_sent
 from ..topology import replicas_to_wait_for
 
+#: Seconds for which a primary is taken to have no replicas, because it had none.
+UNREPLICATED = 5.0
+
 
 class PrimaryFinder(Protocol):
     """What knows, and asks, which server is the primary: see `sentinels.Sentinels`."""
@@ -127,6 +130,8 @@ class Opening:
     generation = 0
     #: How many replicas must confirm what is written on it.
     replicas = 0
+    #: When another one should take its place.
+    ends_at = math.inf
 
 
 class TimedOpening(Opening):
@@ -207,6 +212,8 @@ def open_blocking(factory: ConnectionFactory, until: float) -> Any:
 def _admit(connection: Any, role: Any, factory: ConnectionFactory) -> None:
     """Take a server that is a primary, and no other."""
     connection.replicas = replicas_to_wait_for(role, factory.replicas, factory.label)
+    if factory.replicas is None and not connection.replicas:
+        connection.ends_at = now() + UNREPLICATED  # after a failover replicas come back one by one
 
 
 def _close_unowned(trace: TracebackType | None) -> None:

@@ -63,6 +63,7 @@ class Mux(asyncio.Protocol):
         self._timer_at = float("inf")
         #: What it was opened for: see `handshakes.Opening`.
         self.generation = self.replicas = 0
+        self.ends_at = float("inf")
         #: Grants and renewals, with their replies, that replicas have to confirm.
         self._unconfirmed: list[tuple[PendingReply, Any]] = []
         self._demoted = False
@@ -71,6 +72,10 @@ class Mux(asyncio.Protocol):
         self.open, self.heard_at, self._replied = True, now(), False
         transport.set_protocol(self)
         transport.resume_reading()
+
+    def outlived(self) -> bool:
+        """Whether another one should take its place, and no call is in the way."""
+        return self.ends_at < now() and not self._pending
 
     @property
     def idle(self) -> bool:

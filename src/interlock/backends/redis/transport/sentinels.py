@@ -57,11 +57,12 @@ class Sentinels:
         self.generation = 0
         #: When a Sentinel last named it, and when one was last asked.
         self._named_at = self._asked_at = -math.inf
+        self._pause = CHECK
         self._next, self._failed_at = 0, [-math.inf] * len(factories)
 
     def is_due(self) -> bool:
         """Whether it is time to ask whether the primary is still the same."""
-        return now() - self._asked_at >= CHECK
+        return now() - self._asked_at >= self._pause
 
     def suspect(self) -> None:
         """The primary did not answer, or is none any more: ask before the next use of it."""
@@ -92,15 +93,20 @@ class Sentinels:
 
     def check(self, until: float) -> None:
         """Ask whether the primary is another one by now; silence changes nothing."""
-        self._asked_at = now()  # at once: one thread asks for all
+        self._before_check()
         with suppress(StoreError):
             self.find(until)
 
     async def check_async(self, until: float) -> None:
         """The same for asyncio."""
-        self._asked_at = now()
+        self._before_check()
         with suppress(StoreError):
             await self.find_async(until)
+
+    def _before_check(self) -> None:
+        """At once, because one thread asks for all; and Sentinels that are silent are asked less
+        often, because each time costs a caller."""
+        self._asked_at, self._pause = now(), min(2 * self._pause, 8 * CHECK)
 
     # --- what is decided -----------------------------------------------------------------------
 
@@ -121,7 +127,7 @@ class Sentinels:
         return answer
 
     def _believe(self, primary: Primary) -> None:
-        self._named_at = self._asked_at = now()
+        self._named_at, self._asked_at, self._pause = now(), now(), CHECK
         if self.primary is None or self.primary.address != primary.address:
             self.generation += 1
         self.primary = primary
