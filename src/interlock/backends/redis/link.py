@@ -175,7 +175,12 @@ class RedisLink(Quiet):
     def _connect(self, until: float) -> BlockingConnection:
         if self._closed:
             raise (forked if self._forked else closed)(self._factory.label)
-        connection = BlockingConnection(self._factory, until)
+        try:
+            connection = BlockingConnection(self._factory, until)
+        except StoreError:
+            if self._forked:
+                raise forked(self._factory.label) from None
+            raise
         self._connections.add(connection)
         if self._forked:  # while it was opened
             connection.close()

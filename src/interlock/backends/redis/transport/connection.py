@@ -18,7 +18,7 @@ import hiredis
 
 from ....drive import now
 from ....steps import Reply
-from .handshakes import ConnectionFactory, open_blocking, socket_of
+from .handshakes import ConnectionFactory, abandon_socket, open_blocking, socket_of
 from .protocol import INCOMPLETE, new_reader
 
 #: Seconds after which an idle connection is looked at before it is used again.
@@ -194,18 +194,8 @@ class BlockingConnection:
         return self._ends_at < now()
 
     def abandon(self) -> None:
-        """In a forked child: leave the socket to the parent, without a word.
-
-        A child that returns from a signal handler into a call of its parent's must not take the
-        answer.  The descriptor stays taken, or the next file that is opened would be asked in its
-        stead.
-        """
-        with suppress(OSError):
-            void = os.open(os.devnull, os.O_RDWR)
-            try:
-                os.dup2(void, self._socket.fileno(), inheritable=False)
-            finally:
-                os.close(void)
+        """In a forked child: leave the socket to the parent, without a word."""
+        abandon_socket(self._socket)
 
     def shut_down(self) -> None:
         """End it while another thread uses it, which then closes it."""

@@ -21,6 +21,8 @@ import math
 import os
 import socket
 import ssl
+import weakref
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -80,6 +82,7 @@ class TimedSocket:
     def __init__(self, raw: socket.socket, until: float) -> None:
         self.raw, self._until, self._pid = raw, until, os.getpid()
         self.last_read = b""
+        _with_redis_py.add(self)
 
     def _limited(self) -> socket.socket:
         if self._pid != os.getpid():
@@ -107,6 +110,34 @@ class TimedSocket:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.raw, name)
+
+
+#: Sockets that redis-py uses, before a link takes them over.
+_with_redis_py: weakref.WeakSet[TimedSocket] = weakref.WeakSet()
+
+
+def abandon_socket(sock: socket.socket) -> None:
+    """In a forked child: leave a socket to the parent, without a word.
+
+    A child that returns from a signal handler into a call of its parent's must neither ask nor
+    take the answer.  The descriptor stays taken, or the next file that is opened would be asked
+    in its stead.
+    """
+    with suppress(OSError):
+        void = os.open(os.devnull, os.O_RDWR)
+        try:
+            os.dup2(void, sock.fileno(), inheritable=False)
+        finally:
+            os.close(void)
+
+
+def _abandon_handshakes() -> None:
+    for each in list(_with_redis_py):
+        abandon_socket(each.raw)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_handshakes)
 
 
 class RecordingStream:
@@ -251,8 +282,9 @@ async def open_asyncio(factory: ConnectionFactory) -> Any:
 
 def socket_of(connection: Any) -> socket.socket:
     """The socket of a blocking connection that has been opened."""
-    sock: socket.socket = connection._sock.raw
-    return sock
+    timed: TimedSocket = connection._sock
+    _with_redis_py.discard(timed)  # the link looks after it from now on
+    return timed.raw
 
 
 def transport_of(connection: Any) -> asyncio.Transport:
