@@ -40,15 +40,16 @@ def own_redis() -> Iterator[RedisServer]:
 
 @pytest.fixture(scope="session")
 def sentinel_fleet() -> Iterator[SentinelFleet]:
-    """Sentinels with their servers, for every test that does not hurt them."""
-    with SentinelFleet() as fleet:
+    """Sentinels with their servers, for every test that does not hurt them; they are patient, so
+    that a busy machine is no reason for a failover."""
+    with SentinelFleet(down_after=20_000) as fleet:
         yield fleet
 
 
 @pytest.fixture
 def sentinel_url(sentinel_fleet: SentinelFleet) -> str:
     """The URL of an empty database on the primary that the shared Sentinels watch."""
-    with sentinel_fleet.ask(sentinel_fleet.primary()) as client:
+    with sentinel_fleet.ask(sentinel_fleet.servers[0]) as client:
         client.flushall()
     return sentinel_fleet.url
 

@@ -60,9 +60,15 @@ class SentinelFleet:
     """
 
     def __init__(
-        self, *server: str, password: str = "", sentinel_password: str = "", hurry: bool = True
+        self,
+        *server: str,
+        password: str = "",
+        sentinel_password: str = "",
+        hurry: bool = True,
+        down_after: int = DOWN_AFTER,
     ) -> None:
         self._password, self._sentinel_password = password, sentinel_password
+        self._down_after = down_after
         self._hurry = _HURRY if hurry else _HURRY[4:]
         self._options = (*_SERVER, *server, *_secrets(password))
         self.servers: list[RedisServer] = []
@@ -79,7 +85,7 @@ class SentinelFleet:
         follow = ("--replicaof", f"127.0.0.1 {first.port}")
         for _ in range(2):
             self.servers.append(RedisServer(*self._options, *follow))
-        settings = _watching(first.port, self._password, self._sentinel_password)
+        settings = _watching(first.port, self._password, self._sentinel_password, self._down_after)
         for _ in range(3):
             self.sentinels.append(SentinelServer(settings))
         for each in self.sentinels:
@@ -195,11 +201,11 @@ def _secrets(password: str) -> tuple[str, ...]:
     return ("--requirepass", password, "--masterauth", password) if password else ()
 
 
-def _watching(port: int, password: str, sentinel_password: str) -> str:
+def _watching(port: int, password: str, sentinel_password: str, down_after: int) -> str:
     """The settings of a Sentinel that watches a primary."""
     lines = [
         f"sentinel monitor {SERVICE} 127.0.0.1 {port} 2",
-        f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER}",
+        f"sentinel down-after-milliseconds {SERVICE} {down_after}",
         f"sentinel failover-timeout {SERVICE} 1000",
         f"sentinel parallel-syncs {SERVICE} 2",
     ]
