@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from redis.asyncio.sentinel import Sentinel as AsyncSentinel
+from redis.sentinel import Sentinel
 
 from interlock import StoreMisconfigured, StoreUnavailable
 from tests.support.sentinels import SERVICE, SentinelFleet
@@ -14,6 +16,7 @@ from tests.support.servers import RedisServer, free_port
 
 from ...support.worlds import World, check_works
 from .impostors import Impostor
+from .test_acl import documented
 
 pytestmark = pytest.mark.server
 
@@ -175,3 +178,50 @@ def test_a_wrong_password_is_told_with_whose_it_is(
     with pytest.raises(StoreMisconfigured, match=words) as refused:
         world.do(client.lock("k").acquire)
     assert CANARY not in str(refused.value)
+
+
+def test_a_user_that_may_not_ask_for_the_role_is_told(
+    world: World, sentinel_fleet: SentinelFleet, sentinel_url: str
+) -> None:
+    with sentinel_fleet.ask(sentinel_fleet.servers[0]) as peek:
+        peek.execute_command("ACL", "SETUSER", "u", "on", ">pw", "~*", "&*", "+@all", "-role")
+    client = world.connect(sentinel_url, username="u", password="pw")
+
+    with pytest.raises(StoreMisconfigured, match="denies this user ROLE"):
+        world.do(client.lock("k").acquire)
+
+
+def test_the_rights_that_the_page_lists_are_enough(
+    world: World, sentinel_fleet: SentinelFleet, sentinel_url: str
+) -> None:
+    with sentinel_fleet.ask(sentinel_fleet.servers[0]) as peek:
+        peek.execute_command("ACL", *documented(), "+role", "+wait")
+    url = f"{sentinel_url}?protocol=2"
+    holder, waiter = (world.connect(url, username="interlock", password="pw") for _ in range(2))
+
+    hold = world.do(holder.lock("orders:k").acquire)
+    waiting = world.start(waiter.lock("orders:k").acquire)
+    world.do(hold.release)
+    world.do(waiting.result(10).release)
+
+
+# --- by a client of redis-py --------------------------------------------------------------------
+
+
+def sentinel_client(world: World, fleet: SentinelFleet) -> Any:
+    """A client of redis-py, of this world, that finds its server by Sentinels."""
+    hosts = [("127.0.0.1", each.port) for each in fleet.sentinels]
+    kind: Any = Sentinel if world.name == "threads" else AsyncSentinel
+    return kind(hosts).master_for(SERVICE)
+
+
+def test_a_client_of_redis_py_brings_its_sentinels_along(
+    world: World, sentinel_fleet: SentinelFleet, sentinel_url: str
+) -> None:
+    client = world.connect(sentinel_client(world, sentinel_fleet), replicas=1)
+    hold = world.do(client.lock("k").acquire)
+
+    assert f"redis+sentinel:///{SERVICE}/0" in repr(client)
+    with sentinel_fleet.ask(sentinel_fleet.servers[0]) as peek:
+        assert peek.exists("k")
+    world.do(hold.release)

@@ -113,15 +113,12 @@ class ClientFactory(KnownServer):
     def __init__(self, client: Any, replicas: int = 0) -> None:
         super().__init__()
         self.replicas = replicas
-        pool = client.connection_pool
+        pool = self._pool = client.connection_pool  # kept: connections by Sentinels refer to it
         self._class, self._options = pool.connection_class, dict(pool.connection_kwargs)
         self.timeout = self._options.get("socket_timeout") or 5.0
         self.connect_timeout = self._options.get("socket_connect_timeout") or self.timeout
         self.protocol = int(self._options.get("protocol") or 2)
-        where = self._options.get("path") or (
-            f"{self._options.get('host', 'localhost')}:{self._options.get('port', 6379)}"
-        )
-        self.label = f"redis://{where}/{self._options.get('db', 0)}"
+        self.label = _label_of(pool, self._options)
         self._asyncio = isinstance(client, redis_asyncio.Redis)
 
     def blocking(self) -> Any:
@@ -133,6 +130,17 @@ class ClientFactory(KnownServer):
         if not self._asyncio:
             raise UsageError("this is a blocking client: use interlock.connect(client)")
         return _made(self._class, self._options, AsyncRetry, RecordedOpening)
+
+
+def _label_of(pool: Any, options: dict[str, Any]) -> str:
+    """How to name the server of a redis-py client to people."""
+    where = options.get("path") or (
+        f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+    )
+    db = options.get("db", 0)
+    if (service := getattr(pool, "service_name", None)) is not None:
+        return f"redis+sentinel:///{service}/{db}"
+    return f"redis://{where}/{db}"
 
 
 def _made(connection_class: Any, options: dict[str, Any], retry: Any, opening: type) -> Any:

@@ -222,8 +222,9 @@ def open_blocking(factory: ConnectionFactory, until: float) -> Any:
     until = min(until, now() + factory.connect_timeout)
     if factory.finder is not None:
         factory.finder.find(until)
+    generation = factory.generation  # before the address is read: it may change meanwhile
     connection = factory.blocking()
-    connection.until, connection.generation = until, factory.generation
+    connection.until, connection.generation = until, generation
     connection.replicas = factory.replicas or 0
     try:
         connection.connect()
@@ -264,9 +265,9 @@ async def open_asyncio(factory: ConnectionFactory) -> Any:
         async with asyncio.timeout(factory.connect_timeout):
             if factory.finder is not None:
                 await factory.finder.find_async(now() + factory.connect_timeout)
+            generation = factory.generation
             connection = factory.asyncio()
-            connection.generation = factory.generation
-            connection.replicas = factory.replicas or 0
+            connection.generation, connection.replicas = generation, factory.replicas or 0
             await connection.connect()
             if factory.finder is not None:
                 await connection.send_command("ROLE")
@@ -310,6 +311,8 @@ def connecting_failed(
         return cause
     if isinstance(cause, exceptions.InvalidResponse):
         return foreign(connection.last_read(), label, replied=False, reached=factory.reached)
+    if isinstance(cause, exceptions.NoPermissionError) and "'role'" in str(cause):
+        return StoreMisconfigured(f"{label} denies this user ROLE (see the ACL in docs)", label)
     if isinstance(cause, (exceptions.AuthenticationError, exceptions.NoPermissionError)):
         return StoreMisconfigured(f"{label} refused the user name or password", label)
     if isinstance(cause, exceptions.ResponseError):
