@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -208,20 +209,27 @@ def test_the_rights_that_the_page_lists_are_enough(
 # --- by a client of redis-py --------------------------------------------------------------------
 
 
-def sentinel_client(world: World, fleet: SentinelFleet) -> Any:
+@contextmanager
+def borrowed(world: World, fleet: SentinelFleet) -> Iterator[Any]:
     """A client of redis-py, of this world, that finds its server by Sentinels."""
     hosts = [("127.0.0.1", each.port) for each in fleet.sentinels]
     kind: Any = Sentinel if world.name == "threads" else AsyncSentinel
-    return kind(hosts).master_for(SERVICE)
+    sentinels = kind(hosts)
+    client = sentinels.master_for(SERVICE)
+    yield client
+    for each in (client, *sentinels.sentinels):
+        world.do(each.close if world.name == "threads" else each.aclose)
 
 
 def test_a_client_of_redis_py_brings_its_sentinels_along(
     world: World, sentinel_fleet: SentinelFleet, sentinel_url: str
 ) -> None:
-    client = world.connect(sentinel_client(world, sentinel_fleet), replicas=1)
-    hold = world.do(client.lock("k").acquire)
+    with borrowed(world, sentinel_fleet) as theirs:
+        client = world.connect(theirs, replicas=1)
+        hold = world.do(client.lock("k").acquire)
 
-    assert f"redis+sentinel:///{SERVICE}/0" in repr(client)
-    with sentinel_fleet.ask(sentinel_fleet.servers[0]) as peek:
-        assert peek.exists("k")
-    world.do(hold.release)
+        assert f"redis+sentinel:///{SERVICE}/0" in repr(client)
+        with sentinel_fleet.ask(sentinel_fleet.servers[0]) as peek:
+            assert peek.exists("k")
+        world.do(hold.release)
+        world.close_client(client)

@@ -166,5 +166,5 @@ def test_a_failure_to_ask_is_passed_on_as_one_of_what_was_executed(
     kind: type[StoreError],
 ) -> None:
     why = unconfirmed(asked("lock_attempt"), kind("what it was"), 1, LABEL)
-    assert type(why) is kind
+    assert isinstance(why, kind)
     assert why.partial
