@@ -159,13 +159,15 @@ class RedisLink(Quiet):
                 connection.shut_down()  # a question that is under way ends now
 
     def _borrow(self, until: float) -> BlockingConnection:
-        self._follow(until)
+        factory = self._factory
+        if factory.finder is not None or self._generation != factory.generation:
+            self._follow(until)
         while self._idle:
             try:
                 connection = self._idle.pop()
             except IndexError:
                 break  # another thread was quicker
-            if connection.prepare(until):
+            if connection.prepare(until) and (factory.finder is None or not connection.outlived()):
                 return connection
             connection.close()
         connection = self._connect(until)
@@ -189,7 +191,7 @@ class RedisLink(Quiet):
 
     def _give_back(self, connection: BlockingConnection) -> None:
         connection.replied = self._factory.reached = True
-        if connection.generation != self._factory.generation or connection.outlived():
+        if connection.generation != self._factory.generation:
             connection.close()
         elif len(self._idle) < KEPT and not self._closed:
             self._idle.append(connection)

@@ -38,24 +38,17 @@ class KnownServer:
     reached = False
     finder: PrimaryFinder | None = None
     replicas: int | None = 0
-
-    def __init__(self) -> None:
-        self._generation = 0
-
-    @property
-    def generation(self) -> int:
-        return self._generation
+    generation = 0
 
     def leave(self, generation: int) -> None:
         if generation == self.generation:  # else another connection has said so
-            self._generation += 1
+            self.generation += 1
 
 
 class UrlFactory(KnownServer):
     """Connections as a URL describes them: see `ConnectionFactory`."""
 
     def __init__(self, settings: RedisSettings) -> None:
-        super().__init__()
         self.replicas = settings.replicas
         self.label, self.timeout = settings.label, settings.timeout
         self.connect_timeout = settings.connect_timeout
@@ -83,12 +76,11 @@ class SentinelFactory(UrlFactory):
         watchers: list[ConnectionFactory] = [
             UrlFactory(each) for each in sentinel_settings(settings)
         ]
-        self._sentinels = self.finder = Sentinels(settings, watchers)
+        self._sentinels = self.finder = Sentinels(settings, watchers, self._moved)
 
-    @property
-    def generation(self) -> int:
-        """Of the primary, as the Sentinels name it, and as it says itself."""
-        return self._generation + self._sentinels.generation
+    def _moved(self) -> None:
+        """The Sentinels name another primary."""
+        self.generation += 1
 
     def leave(self, generation: int) -> None:
         super().leave(generation)
@@ -111,7 +103,6 @@ class ClientFactory(KnownServer):
     `ConnectionFactory`."""
 
     def __init__(self, client: Any, replicas: int = 0) -> None:
-        super().__init__()
         self.replicas = replicas
         pool = self._pool = client.connection_pool  # kept: connections by Sentinels refer to it
         self._class, self._options = pool.connection_class, dict(pool.connection_kwargs)

@@ -62,11 +62,8 @@ class ConnectionFactory(Protocol):
     finder: PrimaryFinder | None
     #: How many replicas must confirm what is written; None is one, where there are any.
     replicas: int | None
-
-    @property
-    def generation(self) -> int:
-        """Grows when connections made before are of no use any more."""
-        ...
+    #: Grows when connections made before are of no use any more.
+    generation: int
 
     def leave(self, generation: int) -> None:
         """The server is no primary any more: no connection of this generation is of use."""

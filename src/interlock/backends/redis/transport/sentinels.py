@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
@@ -47,14 +48,17 @@ class Sentinels:
     A connection to a Sentinel lives for one question, so a fork inherits none.
     """
 
-    def __init__(self, settings: RedisSettings, factories: list[ConnectionFactory]) -> None:
+    def __init__(
+        self,
+        settings: RedisSettings,
+        factories: list[ConnectionFactory],
+        on_moved: Callable[[], None],
+    ) -> None:
         self._label, self._service = settings.label, settings.service
-        self._factories = factories
+        self._factories, self._on_moved = factories, on_moved
         for factory, address in zip(factories, settings.sentinels, strict=True):
             factory.label = f"Sentinel {spelled_address(*address)}"
         self.primary: Primary | None = None
-        #: Grows with each change of the primary; connections of an earlier one are of no use.
-        self.generation = 0
         #: When a Sentinel last named it, and when one was last asked.
         self._named_at = self._asked_at = -math.inf
         self._pause = CHECK
@@ -128,9 +132,9 @@ class Sentinels:
 
     def _believe(self, primary: Primary) -> None:
         self._named_at, self._asked_at, self._pause = now(), now(), CHECK
-        if self.primary is None or self.primary.address != primary.address:
-            self.generation += 1
-        self.primary = primary
+        former, self.primary = self.primary, primary
+        if former is None or former.address != primary.address:
+            self._on_moved()  # only now: who sees the new generation finds the new primary
 
     # --- one question to one Sentinel ------------------------------------------------------------
 
