@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 import redis
 
+from tests.support.clusters import RedisCluster
 from tests.support.frames import ZkProxy
 from tests.support.servers import RedisServer
 from tests.support.zookeepers import ZooKeeperServer
@@ -35,6 +36,20 @@ def own_redis() -> Iterator[RedisServer]:
     """A redis-server that a test may kill, pause or misconfigure."""
     with RedisServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[RedisCluster]:
+    """One Redis Cluster for every test that does not hurt it."""
+    with RedisCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster_url(cluster: RedisCluster) -> str:
+    """The URL of the shared cluster, which is empty."""
+    cluster.flush()
+    return cluster.url
 
 
 @pytest.fixture(scope="session")
