@@ -20,11 +20,12 @@ NEEDED = {"backend", "url", "link", "aio"}
 #: What the primitives of one store share, beyond the roles.  No operation of ZooKeeper decides
 #: anything, so its stores make nodes, look at the nodes of others and decide by pure functions.
 SHARED = {
+    "redis": {"cluster"},  # a store of many servers, made of links to single ones
     "zookeeper": {
         *("namespace", "queue_nodes", "permits"),  # the nodes of this client
         *("holders", "kinds", "revocations"),  # what is seen of the nodes of others
         "ordering",  # what is decided
-    }
+    },
 }
 
 BACKENDS = sorted(path.parent.name for path in (SRC / "interlock/backends").glob("*/__init__.py"))

@@ -11,7 +11,7 @@ import logging
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..drive import now
 from ..errors import Unsupported, UsageError
@@ -159,6 +159,18 @@ def _redis(url: str, options: Mapping[str, Any]) -> Backend:
     return backend
 
 
+def _redis_cluster(url: str, options: Mapping[str, Any]) -> Backend:
+    _import_redis()
+    from ..backends.redis import cluster
+
+    settings, seeds, label = cluster.read_cluster_url(url)
+    allow(options, {"username", "password", "insecure_tls"})
+    _warn(options, label)
+    nodes = cluster.Nodes(replace(settings, **options), seeds, label)
+    backend: Any = cluster.ClusterBackend(nodes)
+    return cast("Backend", backend)
+
+
 def borrowed_redis(client: Any, options: Mapping[str, Any]) -> Backend:
     """A backend on the connections of a redis-py client."""
     if not hasattr(client, "connection_pool"):
@@ -213,6 +225,7 @@ def _warn(options: Mapping[str, Any], label: str) -> None:
 
 BUILT_IN: dict[str, Callable[[str, Mapping[str, Any]], Backend]] = {
     **dict.fromkeys(("redis", "rediss", "valkey", "valkeys", "unix"), _redis),
+    **dict.fromkeys(("redis+cluster", "rediss+cluster"), _redis_cluster),
     **dict.fromkeys(("zk", "zks"), _zookeeper),
     "memory": _memory,
     "sqlite": _sqlite,

@@ -12,11 +12,12 @@ from ...errors import OutcomeUnknown, StoreError, StoreUnavailable, closed, fork
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
 from ...tasks import Sent, TaskWakes, pause_task
+from .errors import Unreached
 from .keys import Topic
 from .transport.handshakes import ConnectionFactory
 from .transport.lazy import LazyConnection
 from .transport.mux import Mux, PendingReply
-from .transport.protocol import SUBSCRIBING
+from .transport.protocol import SUBSCRIBING, Sharded, never
 
 log = logging.getLogger("interlock.redis")
 
@@ -29,8 +30,8 @@ class RedisAsyncLink(Quiet):
 
     ordered = True
 
-    def __init__(self, factory: ConnectionFactory) -> None:
-        self._factory = factory
+    def __init__(self, factory: ConnectionFactory, sharded: Sharded = never) -> None:
+        self._factory, self._sharded = factory, sharded
         self._closed = self._forked = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._begin()
@@ -57,15 +58,26 @@ class RedisAsyncLink(Quiet):
         return loop
 
     def call(self, request: Call) -> Sent:
-        loop = asyncio.get_running_loop()
-        if loop is not self._loop:
+        return self.send(PendingReply(loop=asyncio.get_running_loop()), request)
+
+    def send(self, pending: PendingReply, request: Call) -> Sent:
+        """Send a call whose reply settles `pending`."""
+        if pending.get_loop() is not self._loop:
             self._bind()
-        pending = PendingReply(loop=loop)
         if self._closed:
             pending.set_exception((forked if self._forked else closed)(self._factory.label))
         else:
             self._calls.call(pending, request)
         return pending
+
+    async def ask_anyway(self, request: Call) -> Reply:
+        """Ask a node of a cluster for a slot that is just moving there."""
+        self._bind()
+        if self._calls.mux is None:
+            await settled(self._calls.opening(), request.until)
+        if self._calls.mux is None:
+            raise Unreached(f"cannot reach {self._factory.label}", self._factory.label)
+        return await self._calls.mux.ask_anyway(request)
 
     def together(self, requests: tuple[Call, ...]) -> Awaitable[list[Reply]]:
         return all_of([self.call(request) for request in requests])
@@ -103,7 +115,7 @@ class RedisAsyncLink(Quiet):
             raise refusal
 
     def _request(self, channel: str, mux: Mux) -> Sent:
-        sent = self._subscribed[channel] = mux.subscribe(channel)
+        sent = self._subscribed[channel] = mux.subscribe(channel, self._sharded(channel))
         sent.add_done_callback(lambda _: self._confirmed(channel, sent))
         return sent
 
@@ -130,10 +142,17 @@ class RedisAsyncLink(Quiet):
         if needed or not channel.startswith("redisson"):
             return
         if self._subscribed.pop(channel, None) is not None and self._wakes.mux is not None:
-            self._wakes.mux.unsubscribe(channel)
+            self._wakes.mux.unsubscribe(channel, self._sharded(channel))
 
-    def _deliver(self, channel: str, message: str) -> None:
-        """A message came: wake the tasks that it is for."""
+    def _deliver(self, channel: str, message: str | None) -> None:
+        """A message came: wake the tasks that it is for.
+
+        None came: the slot of the channel has moved, and its waiters must ask, and listen, where
+        it is now; or a task wants again what was just unsubscribed.
+        """
+        if message is None and self._subscribed.pop(channel, None) is not None:
+            self._upkeep_due.wake()
+            self._wake_all()
         for topic in (Topic(channel, message), Topic(channel, None)):
             for wakes in self._listeners.get(topic, ()):
                 wakes.wake()

@@ -115,30 +115,48 @@ class RedisDirectory:
         return call(script("names_classify"), _keys(name), (), until, _only)
 
     def names(self, until: float) -> Steps[Sequence[tuple[str, str]]]:
-        found, cursor = {}, "0"
+        return list((yield from self._walk(until)).items())
+
+    def _walk(self, until: float, node: Any = None) -> Steps[dict[str, str]]:
+        """The names on a server, or on one node of several."""
+        found: dict[str, str] = {}
+        cursor = "0"
         while True:
-            walk = (cursor, STRIDE)
-            answer: Any = yield from call(script("names_walk"), (), walk, until)
+            walk = Call(script("names_walk"), (), (cursor, STRIDE), until, node)
+            (answer,) = raised((yield from together([walk])))
             met = [key for key in _decoded(answer[2:]) if _may_be_name(key)]
-            found.update((yield from _certain(met, until)))
+            found.update((yield from _certain(self._batches(met), until)))
             if (cursor := text(answer[1])) == "0":
-                return list(found.items())
+                return found
+
+    def _batches(self, met: Sequence[str]) -> list[Sequence[str]]:
+        """What is asked about in one script: all of it."""
+        return [met] if met else []
 
 
 def _only(name: str, answer: Any) -> str | None:
     return classified(_shape(answer[1]), certain=False)
 
 
-def _certain(met: Sequence[str], until: float) -> Steps[dict[str, str]]:
+def _certain(batches: Sequence[Sequence[str]], until: float) -> Steps[dict[str, str]]:
     """Those of these keys that are certainly names, and their kinds."""
-    if not met:
+    if not batches:
         return {}
-    keys = tuple(key for name in met for key in _keys(name))
-    (answer,) = yield from together([Call(script("names_classify"), keys, (), until)])
-    if isinstance(answer, StoreError):
-        raise answer
-    kinds = (classified(_shape(reply), certain=True) for reply in answer[1:])
+    each = [tuple(key for name in batch for key in _keys(name)) for batch in batches]
+    calls = [Call(script("names_classify"), keys, (), until) for keys in each]
+    answers = raised((yield from together(calls)))
+    shapes = [_shape(reply) for answer in answers for reply in answer[1:]]
+    met = [name for batch in batches for name in batch]
+    kinds = (classified(shape, certain=True) for shape in shapes)
     return {name: kind for name, kind in zip(met, kinds, strict=True) if kind is not None}
+
+
+def raised(replies: list[Any]) -> list[Any]:
+    """The replies, none of which is an error: the first one is raised."""
+    for reply in replies:
+        if isinstance(reply, StoreError):
+            raise reply
+    return replies
 
 
 def _decoded(keys: Sequence[Any]) -> list[str]:

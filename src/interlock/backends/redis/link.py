@@ -15,7 +15,7 @@ from ...steps import Call, Reply, Wakes
 from .errors import foreign, from_reply, is_noscript, not_answered
 from .transport.connection import BlockingConnection, NotRedis, close_all
 from .transport.handshakes import ConnectionFactory
-from .transport.protocol import packed
+from .transport.protocol import ASKING, Sharded, never, packed
 from .transport.subscriber import Subscriber, Subscription
 
 #: Idle connections that are kept; threads beyond that open and close their own.
@@ -27,13 +27,13 @@ class RedisLink(Quiet):
 
     ordered = False
 
-    def __init__(self, factory: ConnectionFactory) -> None:
+    def __init__(self, factory: ConnectionFactory, sharded: Sharded = never) -> None:
         self._factory = factory
         self._closed = self._forked = False
         self._idle: deque[BlockingConnection] = deque()
         #: Every connection, also those on which a question is under way.
         self._connections: weakref.WeakSet[BlockingConnection] = weakref.WeakSet()
-        self._subscriber = Subscriber(self._connect, self._factory.label)
+        self._subscriber = Subscriber(self._connect, self._factory.label, sharded)
 
     def call(self, request: Call) -> Reply:
         connection = self._borrow(request.until)
@@ -52,10 +52,23 @@ class RedisLink(Quiet):
         return reply
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
-        until = min(request.until for request in requests)
-        connection = self._borrow(until)
+        return self.replies(self.send(requests), requests)
+
+    def send(self, requests: tuple[Call, ...]) -> BlockingConnection:
+        """Send calls together; their replies are read apart, on the connection."""
+        connection = self._borrow(min(request.until for request in requests))
         try:
             connection.send(b"".join(packed(request) for request in requests))
+        except OSError as cause:
+            raise self._unanswered(connection, cause) from cause
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def replies(self, connection: BlockingConnection, requests: tuple[Call, ...]) -> list[Reply]:
+        """Read the replies to what was sent together."""
+        try:
             replies = [connection.read() for _ in requests]
             self._teach(connection, requests, replies)
             for i, reply in enumerate(replies):
@@ -68,6 +81,26 @@ class RedisLink(Quiet):
             raise
         self._give_back(connection)
         return replies
+
+    def ask_anyway(self, request: Call) -> Reply:
+        """Ask a node of a cluster for a slot that is just moving there.
+
+        The script's text goes along: a node that does not know it would forget the permission.
+        """
+        connection = self._borrow(request.until)
+        try:
+            connection.send(ASKING + packed(request, whole=True))
+            connection.read()
+            reply = connection.read()
+        except OSError as cause:
+            raise self._unanswered(connection, cause) from cause
+        except BaseException:
+            connection.close()  # its replies may still come, and are no other call's
+            raise
+        self._give_back(connection)
+        if isinstance(reply, hiredis.ReplyError):
+            raise from_reply(str(reply), request.keys, self._factory.label)
+        return reply
 
     def _teach(
         self, connection: BlockingConnection, requests: tuple[Call, ...], replies: list[Reply]

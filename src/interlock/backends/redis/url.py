@@ -58,7 +58,7 @@ class RedisSettings:
 
 def read_url(url: str) -> RedisSettings:
     """Read a URL, or say which part of it is wrong; the password is never repeated."""
-    parts = _split(url)
+    parts = split_url(url)
     scheme = parts.scheme.lower()
     if scheme not in SCHEMES:
         raise UsageError(f"{scheme}:// is not a Redis URL; use one of {', '.join(SCHEMES)}")
@@ -69,7 +69,7 @@ def read_url(url: str) -> RedisSettings:
     return RedisSettings(**given)
 
 
-def _split(url: str) -> SplitResult:
+def split_url(url: str) -> SplitResult:
     """Cut a URL into parts.  The library's own errors quote it, password and all."""
     if _CONTROL.search(url):
         raise UsageError("the URL contains a space or a control character: write it as %XX")

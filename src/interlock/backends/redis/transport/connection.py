@@ -71,6 +71,15 @@ class BlockingConnection:
         self._send, self._recv = sock.send, sock.recv
         self._feed, self._gets = self._reader.feed, self._reader.gets
 
+    @property
+    def until(self) -> float:
+        """Until when the replies to what was sent are awaited."""
+        return self._until
+
+    def fileno(self) -> int:
+        """So that several connections can be waited for at once."""
+        return self._socket.fileno()
+
     def prepare(self, until: float) -> bool:
         """Get ready for replies until then; False when the server has closed it meanwhile."""
         at = now()

@@ -25,7 +25,7 @@ class LazyConnection:
     def __init__(
         self,
         factory: ConnectionFactory,
-        on_message: Callable[[str, str], None],
+        on_message: Callable[[str, str | None], None],
         on_lost: Callable[[LazyConnection], None],
         only_subscribes: bool = False,
     ) -> None:

@@ -21,7 +21,7 @@ from ....steps import Call
 from ....tasks import Sent
 from ..errors import foreign, from_reply, is_noscript, not_answered
 from .handshakes import ConnectionFactory
-from .protocol import INCOMPLETE, command, new_reader, packed
+from .protocol import ASKING, INCOMPLETE, command, new_reader, packed
 
 
 class PendingReply(Sent):
@@ -45,7 +45,7 @@ class Mux(asyncio.Protocol):
         transport: asyncio.Transport,
         factory: ConnectionFactory,
         only_subscribes: bool,
-        on_message: Callable[[str, str], None],
+        on_message: Callable[[str, str | None], None],
         on_lost: Callable[[], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
@@ -78,6 +78,17 @@ class Mux(asyncio.Protocol):
 
     # --- sending ---------------------------------------------------------------------------
 
+    def ask_anyway(self, request: Call) -> PendingReply:
+        """Send a call to a node of a cluster, for a slot that is just moving there.
+
+        The script's text goes along: a node that does not know it would forget the permission.
+        """
+        self._enter(None)
+        pending = self._enter(None)
+        pending.request = request
+        self._write(ASKING + packed(request, whole=True))
+        return pending
+
     def call(self, pending: PendingReply, request: Call) -> None:
         """Send a call; its reply will settle `pending`."""
         pending.request, pending.channel = request, None
@@ -88,15 +99,15 @@ class Mux(asyncio.Protocol):
             self._schedule(pending.limit, at)
         self._write(packed(request))
 
-    def subscribe(self, channel: str) -> PendingReply:
+    def subscribe(self, channel: str, sharded: bool = False) -> PendingReply:
         """Subscribe; settled once the server has confirmed it."""
         pending = self._enter(channel)
-        self._write(command("SUBSCRIBE", channel))
+        self._write(command("SSUBSCRIBE" if sharded else "SUBSCRIBE", channel))
         return pending
 
-    def unsubscribe(self, channel: str) -> None:
+    def unsubscribe(self, channel: str, sharded: bool = False) -> None:
         """Unsubscribe; the confirmation is a push that no call waits for."""
-        self._write(command("UNSUBSCRIBE", channel))
+        self._write(command("SUNSUBSCRIBE" if sharded else "UNSUBSCRIBE", channel))
 
     def ping(self) -> PendingReply:
         """Ask the server whether it is there."""
@@ -168,9 +179,11 @@ class Mux(asyncio.Protocol):
         pending.set_exception(from_reply(text, keys, self._label))
 
     def _push_received(self, message: list[Any]) -> None:
-        if message[0] == b"message":
+        if message[0] in (b"message", b"smessage"):
             self._on_message(message[1].decode(), message[2].decode("utf-8", "replace"))
-        elif message[0] in (b"subscribe", b"pong"):
+        elif message[0] == b"sunsubscribe":
+            self._on_message(message[1].decode(), None)
+        elif message[0] in (b"subscribe", b"ssubscribe", b"pong"):
             pending = self._pending.popleft()
             if not pending.done():
                 pending.set_result(True)
