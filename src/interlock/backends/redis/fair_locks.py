@@ -6,7 +6,7 @@ from typing import Any
 
 from ...model import KIND_CODES, Busy
 from ...steps import Steps, call
-from .keys import ONE_SERVER, Layout, Topic, fair_keys, is_ours, tomb_key, wake_topic
+from .keys import ONE_SERVER, Layout, Topic, fair_keys, is_ours, wake_topic
 from .locks import RedisLockStore
 from .scripts import TOMBSTONE_MS, ms, released, script, text
 
@@ -65,7 +65,8 @@ class RedisFairLocks(RedisLockStore):
         self, name: str, owner: str, until: float, tomb_ms: int, reason: str
     ) -> Steps[bool]:
         queue, scores, seen, channels = fair_keys(name)
-        keys = (name, queue, scores, seen, tomb_key(name, owner))
+        beside = self._keys_of(name)
+        keys = (name, queue, scores, seen, beside.tombs + owner, *beside.never)
         args = (owner, ms(self.wait), channels, tomb_ms, reason)
         return call(self._release, keys, args, until, released)
 

@@ -63,7 +63,8 @@ class Keys(NamedTuple):
     #: In a cluster, the slot: the link listens on the node that serves it.
     slot: tuple[int, ...] = ()
     #: In a cluster, a key that never exists: a script that declares it, and others, is refused as
-    #: a whole while the slot moves, so that it meets no key that lies on the other node.
+    #: a whole while the slot moves.  Otherwise it would end halfway where it makes a key anew that
+    #: it has just removed, or needs one that is on the other node by then.
     never: tuple[str, ...] = ()
 
 

@@ -96,13 +96,14 @@ class RedisLockStore:
 
     def release(self, name: str, owner: str, until: float) -> Steps[bool]:
         beside = self._keys_of(name)
-        keys = (name, beside.queue, *self._turn_keys(beside))
+        keys = (name, beside.queue, *self._turn_keys(beside), *beside.never)
         args = (owner, *self._release_args(name))
         return call(self._release, keys, args, until, released)
 
     def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
         beside = self._keys_of(name)
-        keys = (name, beside.queue, *self._turn_keys(beside), beside.tombs + owner)
+        turns, tomb = self._turn_keys(beside), beside.tombs + owner
+        keys = (name, beside.queue, *turns, tomb, *beside.never)
         args = (owner, *self._release_args(name), TOMBSTONE_MS, reason)
         return call(self._release, keys, args, until, released)
 

@@ -14,7 +14,7 @@ from ...ledger import BUSY, GRANTED, UNSET, refusal
 from ...model import KIND_CODES, Busy, Holder, LockInfo, kind_of_owner, permit_id
 from ...steps import Call, Steps, call
 from .directory import described
-from .keys import ONE_SERVER, Layout, Topic, count_keys, is_ours, keys_of, wake_topic
+from .keys import ONE_SERVER, Layout, Topic, count_keys, is_ours, wake_topic
 from .locks import RedisLockStore
 from .scripts import TOMBSTONE_MS, UNSETTLED, in_seconds, ms, released, script, text, texts
 
@@ -137,8 +137,8 @@ class RedisPermitStore(RedisLockStore):
         reason: str,
         until: float,
     ) -> Steps[bool]:
-        queue, tombs, *_ = keys_of(name)
-        keys = (name, self._holders(name)[0], queue, tombs + owner)
+        beside, holders = self._keys_of(name), self._holders(name)[0]
+        keys = (name, holders, beside.queue, beside.tombs + owner, *beside.never)
         args = (self.kind_code, waiter, count_keys(name).channel, tomb_ms, reason)
         return call(self._release, keys, args, until, released)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from functools import partial
 from types import TracebackType
 from typing import Any
 
@@ -119,20 +120,23 @@ class ClusterAsyncLink(Quiet):
             self._reroute(pending, refused), name="interlock-reroute"
         )
         self._rerouting.add(task)
-        task.add_done_callback(self._rerouting.discard)
+        task.add_done_callback(partial(self._rerouted, pending))
 
     async def _reroute(self, pending: RoutedReply, refused: StoreError) -> None:
         request: Any = pending.request
-        try:
-            steps = settled((request,), [refused], self.slots, self._limit)
-            (reply,) = await arun(steps, self._by_node)
-        except asyncio.CancelledError:
-            # The loop is closing.  Calls cannot be cancelled, so they must be told.
-            reply = StoreUnavailable("the event loop is closing", self._nodes.label)
+        steps = settled((request,), [refused], self.slots, self._limit)
+        (reply,) = await arun(steps, self._by_node)
         if isinstance(reply, StoreError):
             pending.set_exception(reply)
         else:
             pending.set_result(reply)
+
+    def _rerouted(self, pending: RoutedReply, task: asyncio.Task[None]) -> None:
+        self._rerouting.discard(task)
+        if not pending.done():
+            # The loop is closing.  Calls cannot be cancelled, so they must be told.
+            closing = StoreUnavailable("the event loop is closing", self._nodes.label)
+            pending.set_exception(closing)
 
     def link_to(self, address: Address) -> RedisAsyncLink:
         """The link to one node."""

@@ -176,16 +176,13 @@ class ByNode:
         self._link_to, self._slots = cluster.link_to, slots
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
-        """Ask every node before any is read; a node that failed before is asked when the others
-        have answered, because connecting to it may take all the time there is."""
+        """Ask every node before any is read, so that none waits for another."""
         replies: list[Reply] = [unrouted(self._slots) for _ in requests]
         groups: dict[Destination, list[int]] = {}
         for i, request in enumerate(requests):
             if request.node is not None:
                 groups.setdefault(request.node, []).append(i)
-        suspects = {node for node in groups if node.address in self._slots.suspects}
-        for nodes in (groups.keys() - suspects, suspects):
-            self._ask({node: groups[node] for node in nodes}, requests, replies)
+        self._ask(groups, requests, replies)
         return replies
 
     def park(self, wakes: None, until: float) -> bool:

@@ -29,6 +29,10 @@ from .slot_map import CLUSTER_MAP, Address, Destination, SlotMap
 #: The first pause before asking again, and the longest.
 SHORTEST, LONGEST = 0.005, 0.1
 
+#: Seconds that a call must have left to be asked again: one that is refused is known not to be
+#: executed, and one that is not answered in time is not.
+LEAST = 0.1
+
 #: How often a call follows a redirection without a pause.
 HOPS = 3
 
@@ -73,7 +77,7 @@ def settled(
             return [copy(failure) if i in refused else replies[i] for i in range(len(replies))]
         hops += 1
         if hops > HOPS or any(_must_wait(reply) for reply in met):
-            yield from park(None, min(now() + pause, worth))
+            yield from park(None, min(now() + pause, worth - LEAST))
             pause = min(pause * 1.5, LONGEST)
         again = [_placed(calls[i], replies[i], slots, latest) for i in refused]
         asked = yield from together(again)
@@ -85,7 +89,8 @@ def settled(
 def _again(call: Call, reply: Reply, latest: float) -> bool:
     """Whether a call was refused, and there is time to ask again."""
     passing = isinstance(reply, (Refused, Unreached)) and not reply.final
-    return passing and now() < min(call.until, latest)
+    least = 0.0 if isinstance(reply, Unrouted) else LEAST
+    return passing and now() + least < min(call.until, latest)
 
 
 def _must_wait(reply: Refused | Unreached) -> bool:

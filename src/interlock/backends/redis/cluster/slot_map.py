@@ -53,8 +53,8 @@ class SlotMap:
         self._owners: list[Address | None] | None = None
         #: Whether the servers have channels of slots.
         self._sharded = False
-        #: Nodes that have failed to answer: they are asked last, and the others asked first
-        #: whether they still serve what they did.
+        #: Nodes that have failed to answer: before they are asked again, the others are asked
+        #: whether they still serve what they did; and so no other node has to wait for them.
         self.suspects: set[Address] = set()
         self.learnt_at = -math.inf
 

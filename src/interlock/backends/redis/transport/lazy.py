@@ -63,7 +63,15 @@ class LazyConnection:
         """The task that opens the connection; one for all callers."""
         if self._opening is None:
             self._opening = asyncio.create_task(self._open(), name="interlock-connect")
+            self._opening.add_done_callback(self._opening_ended)
         return self._opening
+
+    def _opening_ended(self, opening: asyncio.Task[None]) -> None:
+        """A task that is cancelled before its first step never runs, and tells its callers
+        nothing."""
+        if self._opening is opening:
+            self._opening = None
+            self._fail(StoreUnavailable("the event loop is closing", self._factory.label))
 
     async def _open(self) -> None:
         try:

@@ -74,6 +74,8 @@ class Subscriber:
         self._confirmed: set[str] = set()
         #: Channels of a slot from which the server was asked to unsubscribe.
         self._leaving: list[str] = []
+        #: Whether some were refused, so that they must be asked for again.
+        self._missing = False
         self._refusal: StoreError | None = None
         self._heard_at = self._asked_at = 0.0
         self._failures, self._retry_at = 0, 0.0
@@ -115,6 +117,10 @@ class Subscriber:
 
     def park(self, subscription: Subscription, until: float) -> bool:
         """Wait for a wake of this subscription, or the instant."""
+        if self._missing:
+            with self._mutex:
+                self._missing = False
+                self._subscribe()
         return self._threads.park(subscription, until)
 
     def engaged(self) -> bool:
@@ -161,23 +167,27 @@ class Subscriber:
 
     def _refused(self, refusal: StoreError) -> None:
         """Which channel was meant is unknown: the next listener asks anew."""
-        if isinstance(refusal, Refused):
-            self._fail()  # the slot has moved, or is about to: its waiters find out by asking
-            return
-        self._refusal = refusal
         with self._mutex:
-            self._drop()
+            if isinstance(refusal, Refused):
+                # A slot has moved: its waiters find out by asking, and those of others ask anew.
+                unheard = self._requested - self._confirmed
+                self._requested -= {each for each in unheard if self._sharded(each)}
+                self._missing = True
+            else:
+                self._refusal = refusal
+                self._drop()
         self._wake_all()
 
     def _unsubscribed(self, channel: str) -> None:
-        """As we asked for; or the slot has moved, so that its waiters must ask, and listen, where
-        it is now."""
+        """As we asked for; or the slot has been given away, and perhaps back: its waiters listen
+        anew, and ask."""
         if channel in self._leaving:
             self._leaving.remove(channel)
             return
         with self._mutex:
             self._requested.discard(channel)
             self._confirmed.discard(channel)
+            self._subscribe()
         self._wake_all()
 
     def _deliver(self, channel: str, message: str) -> None:
