@@ -51,6 +51,8 @@ class SlotMap:
         self.seeds, self.label = tuple(seeds), label
         #: None until a node was asked.
         self._owners: list[Address | None] | None = None
+        #: Every node that serves a slot; replaced, never changed.
+        self._primaries: set[Address] = set()
         #: Whether the servers have channels of slots.
         self._sharded = False
         #: Nodes that have failed to answer: before they are asked again, the others are asked
@@ -68,7 +70,7 @@ class SlotMap:
 
     def primaries(self) -> list[Address]:
         """Every node that serves a slot."""
-        return sorted({each for each in self._owners or () if each is not None})
+        return sorted(self._primaries)
 
     def candidates(self) -> list[Address]:
         """Whom to ask for the map, the likeliest to answer first."""
@@ -80,15 +82,19 @@ class SlotMap:
         where = Address(moved.where[0] or asked.host, moved.where[1])
         if moved.code == "MOVED" and self._owners is not None:
             self._owners[moved.slot] = where
+            self._primaries = self._primaries | {where}
         return where
 
     def learn(self, answer: Any, asked: Address) -> None:
         """A node has told its map: see cluster_map.lua."""
         owners: list[Address | None] = [None] * SLOTS
+        primaries: set[Address] = set()
         for first, last, primary, *_ in answer[2]:
             where = Address(_host(primary[0], asked), int(primary[1]))
             owners[first : last + 1] = [where] * (last + 1 - first)
+            primaries.add(where)
         self._sharded, self._owners, self.learnt_at = bool(answer[1]), owners, now()
+        self._primaries = primaries
         self.suspects.clear()
 
     # --- channels of slots ----------------------------------------------------------------------

@@ -7,9 +7,9 @@ one for each slot that is in use.
 from __future__ import annotations
 
 from binascii import crc_hqx
-from collections.abc import Iterator
 from functools import cache, lru_cache
-from itertools import count, product
+from itertools import chain, count, islice, product, repeat
+from operator import and_
 
 from ....errors import StoreMisconfigured
 from ..keys import TOKENS, Keys, Layout, keys_of, latch_channel, own_key, prefixed
@@ -17,7 +17,7 @@ from ..keys import TOKENS, Keys, Layout, keys_of, latch_channel, own_key, prefix
 SLOTS = 16384
 
 #: What the tags of the counters are made of.  Clients of every version must agree on them.
-_LETTERS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_LETTERS = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 def slot_of(key: str) -> int:
@@ -30,19 +30,15 @@ def slot_of(key: str) -> int:
 
 @cache
 def tags() -> tuple[str, ...]:
-    """For each slot the first word that lies there, of those that count up from 0; 25 ms, once."""
-    found: dict[int, str] = {}
-    for word in _words():
-        found.setdefault(slot_of(word), word)
-        if len(found) == SLOTS:
-            break
-    return tuple(found[slot] for slot in range(SLOTS))
-
-
-def _words() -> Iterator[str]:
-    for length in count(1):
-        for letters in product(_LETTERS, repeat=length):
-            yield "".join(letters)
+    """For each slot the first word that lies there, of those that count up from 0; 10 ms, once."""
+    found: dict[int, bytes] = {}
+    words = map(bytes, chain.from_iterable(product(_LETTERS, repeat=n) for n in count(1)))
+    while len(found) < SLOTS:
+        some = list(islice(words, SLOTS))
+        slots = list(map(and_, map(crc_hqx, some, repeat(0)), repeat(SLOTS - 1)))
+        # The first of those in one slot is written last; and those of before count before.
+        found = {**dict(zip(reversed(slots), reversed(some), strict=True)), **found}
+    return tuple(map(bytes.decode, map(found.__getitem__, range(SLOTS))))
 
 
 def counter_of(slot: int) -> str:
