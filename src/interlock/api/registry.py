@@ -69,7 +69,7 @@ def open_url(scheme: str, url: str, options: Mapping[str, Any]) -> Backend:
     what = f"{scheme}://" if re.fullmatch(r"[a-z][a-z0-9+]*", scheme) else "that"
     raise Unsupported(
         f"{what} is not a store that Interlock knows; use redis://, rediss://, unix://, "
-        f"valkey://, zk://, zks://, memory:// or, for a file, sqlite:///path{_others()}"
+        f"redis+cluster://, valkey://, zk://, zks://, memory:// or, for a file, sqlite:///path{_others()}"
     )
 
 

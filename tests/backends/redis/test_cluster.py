@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interlock import StoreMisconfigured, StoreUnavailable, UsageError
+from interlock import AcquireTimeout, StoreMisconfigured, StoreUnavailable, UsageError
 from interlock.backends.redis.cluster.slot_map import Address, SlotMap
 from interlock.backends.redis.cluster.slots import SLOTS, counter_of, fits, slot_of, tags
 from interlock.backends.redis.cluster.url import read_cluster_url
@@ -280,3 +281,36 @@ def test_a_url_and_its_label_without_secrets() -> None:
     assert settings.password == "se,cr@t"
     assert seeds == [Address("h1", 7000), Address("::1", 7001)]
     assert label == "rediss+cluster://h1:7000,[::1]:7001"
+
+
+def test_the_rights_on_the_page_are_enough(
+    world: World, cluster: RedisCluster, cluster_url: str
+) -> None:
+    rights = [word for page in ("redis", "redis-cluster") for word in acl_of(page)]
+    for node in cluster.nodes:
+        node.ask("ACL", "SETUSER", "interlock", "reset", *rights)
+    url = cluster_url.replace("://", "://interlock:SECRET@")
+    try:
+        client, other = world.connect(url), world.connect(url)
+        cluster.primary_of("orders:1").ask(
+            "HSET", "orders:1", "11111111-1111-4111-8111-111111111111:1", 1
+        )
+        with pytest.raises(AcquireTimeout):
+            world.do(lambda: client.lock("orders:1").acquire(timeout=0.3))
+        hold = world.do(client.lock("orders:2").acquire)
+        waiting = world.start(lambda: other.lock("orders:2").acquire(timeout=10))
+        assert eventually(lambda: world.do(lambda: client.inspect("orders:2")).waiters == 1)
+        cluster.move_slot(slot_of("orders:2"))
+        world.do(hold.release)
+        world.do(waiting.result(10).release)
+    finally:
+        for node in cluster.nodes:
+            node.ask("ACL", "DELUSER", "interlock")
+
+
+def acl_of(page: str) -> list[str]:
+    """The rights of the user on a page."""
+    text = (Path(__file__).parents[3] / "docs" / "backends" / f"{page}.md").read_text()
+    block = re.search(r"```acl\nACL SETUSER interlock (.*?)```", text, re.DOTALL)
+    assert block is not None
+    return block.group(1).split()
