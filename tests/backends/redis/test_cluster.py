@@ -125,8 +125,12 @@ def test_many_holds_of_many_slots_are_renewed_in_one_journey(
     assert not any(hold.lost for hold in holds)
 
 
-def test_a_waiter_on_each_node_is_handed_its_lock(world: World, cluster_url: str) -> None:
-    client, other = world.connect(cluster_url), world.connect(cluster_url)
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_a_waiter_on_each_node_is_handed_its_lock(
+    world: World, cluster_url: str, protocol: int
+) -> None:
+    url = f"{cluster_url}?protocol={protocol}"
+    client, other = world.connect(url), world.connect(url)
     for name in NAMES:
         hold = world.do(client.lock(name).acquire)
         waiting = world.start(partial(other.lock(name).acquire, timeout=10))
@@ -156,12 +160,14 @@ def test_java_is_told_on_the_channel_of_the_slot(
         assert java.get_sharded_message(timeout=5)["data"] == b"0"
 
 
+@pytest.mark.parametrize("protocol", [2, 3])
 def test_behind_java_a_waiter_hears_on_the_channel_of_the_slot(
-    world: World, cluster: RedisCluster, cluster_url: str
+    world: World, cluster: RedisCluster, cluster_url: str, protocol: int
 ) -> None:
+    lock = world.connect(f"{cluster_url}?protocol={protocol}").lock("java")
     node, channel = cluster.primary_of("java"), "redisson_lock__channel:{java}"
     node.ask("HSET", "java", "11111111-1111-4111-8111-111111111111:1", 1)
-    waiting = world.start(lambda: world.connect(cluster_url).lock("java").acquire(timeout=10))
+    waiting = world.start(lambda: lock.acquire(timeout=10))
     assert eventually(lambda: node.ask("PUBSUB", "SHARDNUMSUB", channel)[1] == 1)
 
     node.ask("DEL", "java")

@@ -20,6 +20,7 @@ SLOTS = 16384
 _LETTERS = b"0123456789abcdefghijklmnopqrstuvwxyz"
 
 
+@lru_cache(maxsize=4096)
 def slot_of(key: str) -> int:
     """The slot of a key: of what stands between its first braces, if there is anything."""
     _, opened, rest = key.partition("{")
