@@ -176,6 +176,25 @@ def test_behind_java_a_waiter_hears_on_the_channel_of_the_slot(
     world.do(waiting.result(1.0).release)
 
 
+def test_where_servers_have_no_channels_of_slots_a_waiter_listens_on_the_node_of_its_slot(
+    world: World, cluster: RedisCluster, cluster_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learn = SlotMap.learn
+    monkeypatch.setattr(
+        SlotMap, "learn", lambda slots, told, asked: learn(slots, [1, 0, told[2]], asked)
+    )
+    node, channel = cluster.primary_of("java"), "redisson_lock__channel:{java}"
+    node.ask("HSET", "java", "11111111-1111-4111-8111-111111111111:1", 1)
+    lock = world.connect(cluster_url).lock("java")
+    waiting = world.start(lambda: lock.acquire(timeout=10))
+    assert eventually(lambda: node.ask("PUBSUB", "NUMSUB", channel)[1] == 1)
+
+    node.ask("DEL", "java")
+    node.ask("PUBLISH", channel, "0")
+
+    world.do(waiting.result(1.0).release)
+
+
 def test_where_servers_have_no_channels_of_slots_all_nodes_are_told() -> None:
     slots = SlotMap([Address("h", 1)], "here")
     slots.learn([1, 0, [[0, 16383, [b"h", 1]]]], Address("h", 1))

@@ -122,3 +122,17 @@ def test_a_cluster_that_is_gone_is_told_at_once(world: World, own_cluster: Redis
 
     with pytest.raises((StoreUnavailable, OutcomeUnknown), match="node"):
         world.do(lambda: client.lock("a").acquire(blocking=False))
+
+
+def test_names_are_not_listed_in_part(world: World, own_cluster: RedisCluster) -> None:
+    client = world.connect(own_cluster.url)
+    for number in range(3):
+        world.do(client.lock(next(names_on(own_cluster, number))).acquire)
+    assert len(world.do(client.locks)) == 3
+
+    own_cluster.nodes[1].pause()
+    try:
+        with pytest.raises((StoreUnavailable, OutcomeUnknown), match="node"):
+            world.do(client.locks)
+    finally:
+        own_cluster.nodes[1].resume()

@@ -58,10 +58,18 @@ class RedisAsyncLink(Quiet):
         return loop
 
     def call(self, request: Call) -> Sent:
-        return self.send(PendingReply(loop=asyncio.get_running_loop()), request)
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._bind()
+        pending = PendingReply(loop=loop)
+        if self._closed:
+            pending.set_exception((forked if self._forked else closed)(self._factory.label))
+        else:
+            self._calls.call(pending, request)
+        return pending
 
     def send(self, pending: PendingReply, request: Call) -> Sent:
-        """Send a call whose reply settles `pending`."""
+        """The same for a call whose reply settles `pending`."""
         if pending.get_loop() is not self._loop:
             self._bind()
         if self._closed:

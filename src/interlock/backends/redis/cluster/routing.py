@@ -100,6 +100,8 @@ def _must_wait(reply: Refused | Unreached) -> bool:
 def _placed(call: Call, refused: StoreError, slots: SlotMap, latest: float) -> Call:
     """The call, and whom to ask now; no node where none serves the slot."""
     until = min(call.until, latest)
+    if call.node is not None:  # a question for this node, whatever it serves
+        return call._replace(node=Destination(call.node), until=until)
     if isinstance(refused, Redirected) and refused.code == "ASK":
         return call._replace(node=Destination(Address(*refused.where), anyway=True), until=until)
     owner = slots.owner_of(call)
