@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import selectors
-import threading
 from collections.abc import Iterator
 from copy import copy
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from ....drive import now, run
-from ....errors import StoreError, closed, forked
+from ....errors import StoreError
 from ....parking import ThreadWakes, pause_thread
 from ....spi import Quiet
 from ....steps import Call, Reply, Wakes
@@ -56,7 +55,6 @@ class ClusterLink(Quiet):
         self._nodes, self._slots, self._limit = nodes, nodes.slots, nodes.timeout
         self._closed = self._forked = False
         self._links: dict[Address, RedisLink] = {}
-        self._mutex = threading.RLock()
         #: What the steps of routing are run on.
         self._by_node: Any = ByNode(self, self._slots)
 
@@ -100,18 +98,17 @@ class ClusterLink(Quiet):
         """The link to one node."""
         link = self._links.get(address)
         if link is None:
-            with self._mutex:
-                if self._closed:
-                    raise (forked if self._forked else closed)(self._nodes.label)
-                factory = self._nodes.factory(address)
-                link = self._links.setdefault(address, RedisLink(factory, self._slots.sharded))
+            link = RedisLink(self._nodes.factory(address), self._slots.sharded)
+            link = self._links.setdefault(address, link)  # another thread may have been quicker
+            if self._closed:  # it refuses every call
+                link.after_fork() if self._forked else link.close()
         return link
 
     # --- wakes ----------------------------------------------------------------------------------
 
     def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
-        *topics_, slot = topics
-        wakes = ClusterWakes(tuple(topics_), slot)
+        *plain, slot = topics
+        wakes = ClusterWakes(tuple(plain), slot)
         self._follow(wakes, until)
         return wakes
 
