@@ -17,7 +17,6 @@ from interlock.backends.redis.cluster.url import read_cluster_url
 from interlock.backends.redis.errors import from_reply, not_sent
 from interlock.backends.redis.scripts import script
 from interlock.drive import now
-from interlock.model import KIND_CODES
 from interlock.steps import Call, Park, Together
 
 FIRST, SECOND = Address("h", 1), Address("h", 2)
@@ -168,7 +167,7 @@ def calls() -> Iterator[Call]:
     rwlocks = (backend.readers, backend.writers)
     locks = (backend.locks, backend.mutexes, backend.fair_locks, backend.fenced_locks)
     for store in (*locks, *rwlocks, *semaphores):
-        owner = OWNER + "1" + KIND_CODES.get(store.kind, store.kind_code)
+        owner = f"{OWNER}1{store.kind_code}"
         yield first_call(store.attempt("k", owner, 10.0, True, 0.0))
         yield first_call(store.release("k", owner, 0.0))
         yield first_call(store.withdraw("k", owner, 0.0))

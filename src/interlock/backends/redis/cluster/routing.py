@@ -140,8 +140,9 @@ def _is_local(reply: Any) -> bool:
 def learn(slots: SlotMap, until: float, first: Sequence[Address] = ()) -> Steps[StoreError | None]:
     """Ask one node after another for the map; answers why none could be had, or None."""
     failure: StoreError | None = None
-    for address in dict.fromkeys((*first, *slots.candidates())):
-        limit = min(until, now() + TELLING)
+    candidates = list(dict.fromkeys((*first, *slots.candidates())))
+    for address in candidates:
+        limit = until if address is candidates[-1] else min(until, now() + TELLING)
         (answer,) = yield from together([Call(CLUSTER_MAP, (), (), limit, Destination(address))])
         if not isinstance(answer, StoreError):
             slots.learn(answer, address)
