@@ -9,6 +9,7 @@ import pytest
 import redis
 
 from tests.support.frames import ZkProxy
+from tests.support.redlocks import RedlockServers
 from tests.support.servers import RedisServer
 from tests.support.zookeepers import ZooKeeperServer
 
@@ -35,6 +36,27 @@ def own_redis() -> Iterator[RedisServer]:
     """A redis-server that a test may kill, pause or misconfigure."""
     with RedisServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def redlock_servers() -> Iterator[RedlockServers]:
+    """Five servers for every test that does not hurt them."""
+    with RedlockServers() as servers:
+        yield servers
+
+
+@pytest.fixture
+def redlock_url(redlock_servers: RedlockServers) -> str:
+    """The URL of five empty servers, which vote though they have just started."""
+    redlock_servers.flush()
+    return redlock_servers.url("restart_guard=off")
+
+
+@pytest.fixture
+def own_redlock() -> Iterator[RedlockServers]:
+    """Five servers that a test may kill, pause or misconfigure."""
+    with RedlockServers() as servers:
+        yield servers
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,8 @@ SHARED = {
         *("namespace", "queue_nodes", "permits"),  # the nodes of this client
         *("holders", "kinds", "revocations"),  # what is seen of the nodes of others
         "ordering",  # what is decided
-    }
+    },
+    "redis": {"redlock"},  # locks over several servers
 }
 
 BACKENDS = sorted(path.parent.name for path in (SRC / "interlock/backends").glob("*/__init__.py"))

@@ -17,6 +17,7 @@ from .registry import BUILT_IN, allow, borrowed_redis, is_backend, open_url
 #: What a word that is only the name of a store should have been.
 _EXAMPLES = {
     **{scheme: f"{scheme}://localhost" for scheme in BUILT_IN},
+    "redlock": "redlock://redis1,redis2,redis3",
     "unix": "unix:///run/redis/redis.sock",
     "zookeeper": "zk://localhost",
     "memory": "memory://",

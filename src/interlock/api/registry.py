@@ -69,7 +69,7 @@ def open_url(scheme: str, url: str, options: Mapping[str, Any]) -> Backend:
     what = f"{scheme}://" if re.fullmatch(r"[a-z][a-z0-9+]*", scheme) else "that"
     raise Unsupported(
         f"{what} is not a store that Interlock knows; use redis://, rediss://, unix://, "
-        f"valkey://, zk://, zks://, memory:// or, for a file, sqlite:///path{_others()}"
+        f"valkey://, redlock://, zk://, zks://, memory:// or, for a file, sqlite:///path{_others()}"
     )
 
 
@@ -159,6 +159,16 @@ def _redis(url: str, options: Mapping[str, Any]) -> Backend:
     return backend
 
 
+def _redlock(url: str, options: Mapping[str, Any]) -> Backend:
+    _import_redis()
+    from ..backends.redis import redlock
+
+    settings = redlock.read_url(url)
+    allow(options, {"username", "password"})
+    nodes = tuple(replace(node, **options) for node in settings.nodes)
+    return redlock.RedlockBackend(replace(settings, nodes=nodes))
+
+
 def borrowed_redis(client: Any, options: Mapping[str, Any]) -> Backend:
     """A backend on the connections of a redis-py client."""
     if not hasattr(client, "connection_pool"):
@@ -213,6 +223,7 @@ def _warn(options: Mapping[str, Any], label: str) -> None:
 
 BUILT_IN: dict[str, Callable[[str, Mapping[str, Any]], Backend]] = {
     **dict.fromkeys(("redis", "rediss", "valkey", "valkeys", "unix"), _redis),
+    "redlock": _redlock,
     **dict.fromkeys(("zk", "zks"), _zookeeper),
     "memory": _memory,
     "sqlite": _sqlite,

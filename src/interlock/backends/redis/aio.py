@@ -200,10 +200,11 @@ class RedisAsyncLink(Quiet):
         inherited.append((self._calls, self._wakes))
         self._closed = self._forked = True
 
-    def hang_up(self) -> None:
-        """Close connections on which no call waits for a reply; a later call opens others."""
+    def hang_up(self, awaited: bool = True) -> None:
+        """Close connections on which no call waits for a reply that is `awaited`; a later call
+        opens others."""
         for connection in (self._calls, self._wakes):
-            if connection.mux is not None and connection.mux.idle:
+            if connection.mux is not None and (connection.mux.idle or not awaited):
                 connection.mux.abort("the event loop is closing")
 
     async def close(self) -> None:

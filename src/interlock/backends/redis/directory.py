@@ -105,10 +105,8 @@ class RedisDirectory:
     """See `spi.Directory`."""
 
     def introduce(self, holder: Holder, until: float) -> Steps[float]:
-        person = {"host": holder.host, "pid": holder.pid, "program": holder.program}
-        told = json.dumps({**person, "started": holder.since})
-        key, args = client_key(holder.owner), (told, ms(REMEMBERED))
-        yield from call(script("client_introduce"), (key,), args, until)
+        request = introduction(holder, until)
+        yield from call(request.operation, request.keys, request.args, until)
         return REPEATED
 
     def kind_of(self, name: str, until: float) -> Steps[str | None]:
@@ -123,6 +121,14 @@ class RedisDirectory:
             found.update((yield from _certain(met, until)))
             if (cursor := text(answer[1])) == "0":
                 return list(found.items())
+
+
+def introduction(holder: Holder, until: float) -> Call:
+    """Tell a server which process this is."""
+    person = {"host": holder.host, "pid": holder.pid, "program": holder.program}
+    told = json.dumps({**person, "started": holder.since})
+    args = (told, ms(REMEMBERED))
+    return Call(script("client_introduce"), (client_key(holder.owner),), args, until)
 
 
 def _only(name: str, answer: Any) -> str | None:
@@ -167,11 +173,11 @@ def described(holders: Sequence[Holder], until: float) -> Steps[tuple[Holder, ..
     describe = script("client_describe")
     calls = [Call(describe, (client_key(identity),), (), until) for identity in identities]
     replies = yield from together(calls)
-    people = dict(zip(identities, map(_person, replies), strict=True))
+    people = dict(zip(identities, map(person_of, replies), strict=True))
     return tuple(replace(each, **people.get(identity_of(each.owner), {})) for each in holders)
 
 
-def _person(reply: Any) -> dict[str, Any]:
+def person_of(reply: Any) -> dict[str, Any]:
     """What a client has said of itself, if it has."""
     if isinstance(reply, StoreError) or reply[0] == 0:
         return {}
