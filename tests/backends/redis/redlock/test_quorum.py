@@ -218,3 +218,20 @@ def test_nearly_all_free_locks_cost_one_round_trip(
 
     # Two for each lock on each node: taken and given back; and five rounds more at the most.
     assert sorted(calls)[2] <= 2 * 101 + 5 + 3
+
+
+def test_a_release_wakes_a_waiter(world: World, kind: str, redlock_url: str) -> None:
+    """Nearly each time: a wake is a hint, and may come while the waiter is just asking."""
+    told: list[str] = []
+    holder = world.connect(redlock_url)
+    waiter = world.connect(redlock_url, observer=lambda event: told.append(type(event).__name__))
+    for _ in range(10):
+        hold = world.do(getattr(holder, kind)("name", timeout=10).acquire)
+        waiting = world.start(lambda: getattr(waiter, kind)("name", timeout=10).acquire())
+        assert eventually(lambda: "Parked" in told)
+        world.do(hold.release)
+        world.do(waiting.result(10).release)
+        if "Woken" in told:
+            return
+        told.clear()
+    pytest.fail("no release has woken a waiter")

@@ -175,7 +175,9 @@ class QuorumLocks(BaseLockStore):
     def _withdrawals(self, name: str, owner: str, until: float, reason: str) -> list[Call]:
         keys = (name, beside_key(name), tomb_key(name, owner))
         args = (owner, self._layout, keys_of(name).channel, TOMBSTONE_MS, reason)
-        return self._all("quorum_release", keys, args, until)
+        # Most clients listen to the first node, so it hears of it last: what it wakes then finds
+        # the other nodes free.
+        return self._all("quorum_release", keys, args, until)[::-1]
 
     def _held(self, replies: Sequence[Any]) -> bool | None:
         return agreed(self._nodes, [_said(reply) for reply in replies])
