@@ -53,9 +53,10 @@ class AwaitedReply:
 class NodeConnection:
     """A connection to one node, opened when it is needed and again when it was lost."""
 
+    _socket: socket.socket | None = None
+
     def __init__(self, settings: RedisSettings) -> None:
         self._settings, self.label = settings, settings.label
-        self._socket: socket.socket | None = None
         self._addresses: list[Any] = []
         self._connecting = self._greeted = False
         self._out = bytearray()
@@ -135,11 +136,14 @@ class NodeConnection:
 
     def go_on(self) -> None:
         """Do what can be done now: the descriptor is ready for it."""
-        if self._connecting:
-            self._connected()
-        elif self._socket is not None:
-            self._flush()
-            self._read()
+        try:
+            if self._connecting:
+                self._connected()
+            elif self._socket is not None:
+                self._flush()
+                self._read()
+        except OSError as cause:
+            self._fail(cause)
 
     def _read(self) -> None:
         sock, data = self._socket, b""
@@ -183,9 +187,9 @@ class NodeConnection:
     def _connect(self) -> None:
         """Begin to connect to the next address; OSError when there is none left."""
         family, kind, protocol, _, address = self._addresses.pop(0)
-        sock = socket.socket(family, kind, protocol)
+        sock = self._socket = socket.socket(family, kind, protocol)
         sock.setblocking(False)
-        self._socket, self._connecting = sock, True
+        self._connecting = True
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         if (code := sock.connect_ex(address)) not in _UNDER_WAY:
@@ -267,6 +271,11 @@ class NodeConnection:
         self._unsent.clear()
         self._out.clear()
         self._taught.clear()
+
+    def __del__(self) -> None:
+        """A Ctrl-C may have struck where only a local variable had it."""
+        if self._socket is not None:
+            self._socket.close()
 
     def shut_down(self) -> None:
         """End it while another thread uses it, which then closes it."""

@@ -112,6 +112,9 @@ class QuorumLink(Quiet):
         connections = self._borrow()
         try:
             replies = connections.ask(requests, enough, until, self._meeting)
+        except OSError as cause:  # in a forked child, whose sockets are its parent's
+            connections.close()
+            raise (forked(self._label) if self._forked else cause) from cause
         except BaseException:
             connections.close()  # replies may still come, and are no other call's
             raise
