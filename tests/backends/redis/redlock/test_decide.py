@@ -51,7 +51,7 @@ def test_what_a_node_stores_that_did_not_vote_for_us_does_not_count() -> None:
     assert decide(3, {0: 5, 1: 7}, {0: 5, 1: 7, 2: 9}, ()) == RaiseTo(7, (0,))
 
 
-@settings(derandomize=True)
+@settings(derandomize=True, deadline=None)
 @given(st.sampled_from([3, 5, 7]), st.data())
 def test_a_believed_token_is_stored_by_a_majority_that_voted(
     nodes: int, data: st.DataObject
