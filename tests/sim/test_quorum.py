@@ -144,4 +144,5 @@ def test_less_than_a_majority_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
     for module in (decide, locks, votes):
         monkeypatch.setattr(module, "majority", too_few)
 
-    assert TWO_BELIEVE in caught(Walk())
+    noticed = caught(Walk())
+    assert TWO_BELIEVE in noticed or OLD_TOKEN in noticed  # two at once, or two that do not meet
