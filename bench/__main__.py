@@ -27,6 +27,7 @@ QUESTIONS = (
     "fair",
     "foreign",
     "zookeeper",
+    "redlock",
 )
 
 CHANGED = "The library's sources changed during this run: its figures do not belong together."

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 import pytest
 import redis
 
+from tests.support.clusters import RedisCluster
 from tests.support.frames import ZkProxy
+from tests.support.redlocks import RedlockServers
+from tests.support.sentinels import SentinelFleet
 from tests.support.servers import RedisServer
 from tests.support.zookeepers import ZooKeeperServer
 
@@ -35,6 +38,64 @@ def own_redis() -> Iterator[RedisServer]:
     """A redis-server that a test may kill, pause or misconfigure."""
     with RedisServer() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def sentinel_fleet() -> Iterator[SentinelFleet]:
+    """Sentinels with their servers, for every test that does not hurt them; they are patient, so
+    that a busy machine is no reason for a failover."""
+    with SentinelFleet(down_after=20_000) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def sentinel_url(sentinel_fleet: SentinelFleet) -> str:
+    """The URL of an empty database on the primary that the shared Sentinels watch."""
+    with sentinel_fleet.ask(sentinel_fleet.servers[0]) as client:
+        client.flushall()
+    return sentinel_fleet.url
+
+
+@pytest.fixture
+def own_sentinels() -> Iterator[SentinelFleet]:
+    """Sentinels and servers that a test may kill, pause or misconfigure."""
+    with SentinelFleet() as fleet:
+        yield fleet
+
+
+@pytest.fixture(scope="session")
+def redlock_servers() -> Iterator[RedlockServers]:
+    """Five servers for every test that does not hurt them."""
+    with RedlockServers() as servers:
+        yield servers
+
+
+@pytest.fixture
+def redlock_url(redlock_servers: RedlockServers) -> str:
+    """The URL of five empty servers, which vote though they have just started."""
+    redlock_servers.flush()
+    return redlock_servers.url("restart_guard=off")
+
+
+@pytest.fixture
+def own_redlock() -> Iterator[RedlockServers]:
+    """Five servers that a test may kill, pause or misconfigure."""
+    with RedlockServers() as servers:
+        yield servers
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[RedisCluster]:
+    """One Redis Cluster for every test that does not hurt it."""
+    with RedisCluster() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster_url(cluster: RedisCluster) -> str:
+    """The URL of the shared cluster, which is empty."""
+    cluster.flush()
+    return cluster.url
 
 
 @pytest.fixture(scope="session")

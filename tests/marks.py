@@ -10,7 +10,10 @@ import pytest
 _SERVED = tuple(Path(__file__).parent / "backends" / server for server in ("redis", "zookeeper"))
 
 #: What the names of parameters and fixtures begin with that stand for a server.
-_SERVERS = ("redis", "own_redis", "zk_", "zookeeper")
+_SERVERS = (
+    *("redis", "own_redis", "sentinel", "own_sentinels", "cluster", "own_cluster"),
+    *("redlock", "own_redlock", "zk_", "zookeeper"),
+)
 
 #: Claims that must see leases kept, or run out, or somebody wait, take their time.
 _PATIENT = tuple(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .spi import AsyncLink, Link
 from .steps import Call, Elsewhere, Listen, Park, Reply, Request, Steps, Together, finished
@@ -58,7 +58,10 @@ def perform(request: Request, link: Link) -> Reply:
     if type(request) is Listen:
         return link.listen(request.topics, request.until)
     if type(request) is Together:
-        return link.together(request.calls)
+        if request.enough is None:
+            return link.together(request.calls)
+        several: Any = link  # only stores of several nodes say it: see `spi.SeveralNodes`
+        return several.ask_nodes(request.calls, request.enough)
     if type(request) is Elsewhere:
         return request.run(request.steps)
     raise TypeError(f"not a request: {request!r}")
@@ -97,7 +100,10 @@ async def aperform(request: Request, link: AsyncLink) -> Reply:
     if type(request) is Listen:
         return await link.listen(request.topics, request.until)
     if type(request) is Together:
-        return await link.together(request.calls)
+        if request.enough is None:
+            return await link.together(request.calls)
+        several: Any = link  # only stores of several nodes say it: see `spi.SeveralNodes`
+        return await several.ask_nodes(request.calls, request.enough)
     if type(request) is Elsewhere:
         return await request.run(request.steps)
     raise TypeError(f"not a request: {request!r}")

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from .errors import StoreError, Unsupported
 from .model import KIND_CODES, Busy, Holder, LockInfo, validity
-from .steps import Call, Reply, Steps, Wakes, answered
+from .steps import Call, Enough, Reply, Steps, Wakes, answered
 
 
 class LockStore(Protocol):
@@ -214,6 +214,18 @@ class AsyncLink(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class SeveralNodes(Protocol):
+    """What a link of a store on several nodes offers besides, in either world."""
+
+    def ask_nodes(self, requests: tuple[Call, ...], enough: Enough) -> Any:
+        """Send each call to its node at once, and read until `enough` says so.
+
+        A node that is slow, or cannot be reached, holds up no other.  A reply that comes after
+        the `until` of the calls is none.  Answers the replies, or awaits them.
+        """
+        ...
 
 
 class Backend(Protocol):

@@ -32,7 +32,10 @@ class Wakes(Protocol):
 
 
 class Call(NamedTuple):
-    """Run one atomic operation of the store; the answer is worth having until `until`."""
+    """Run one atomic operation of the store; the answer is worth having until `until`.
+
+    `node` says which of several servers is asked, where the store is more than one.
+    """
 
     operation: Any
     keys: tuple[str, ...]
@@ -41,10 +44,20 @@ class Call(NamedTuple):
     node: Any = None
 
 
+#: Says of the replies so far, None where there is none yet, whether the others can make no
+#: difference any more.
+Enough: TypeAlias = "Callable[[Sequence[Reply]], bool]"
+
+
 class Together(NamedTuple):
-    """Run several calls at once, on one node or many; each reply is an answer or an error."""
+    """Run several calls at once, on one node or many; each reply is an answer or an error.
+
+    With `enough`, which only stores of several nodes say, no reply is awaited once it says so: the
+    outcome of a call without one is unknown, and its reply is never taken for another call's.
+    """
 
     calls: tuple[Call, ...]
+    enough: Enough | None = None
 
 
 class Listen(NamedTuple):
@@ -113,9 +126,9 @@ def answered(result: R) -> Steps[R]:
     yield
 
 
-def together(calls: Sequence[Call]) -> Steps[list[Reply]]:
-    """Run calls side by side.  One round trip of the slowest node."""
-    replies: list[Reply] = yield Together(tuple(calls))
+def together(calls: Sequence[Call], enough: Enough | None = None) -> Steps[list[Reply]]:
+    """Run calls side by side.  One round trip of the slowest node, or of those that are enough."""
+    replies: list[Reply] = yield Together(tuple(calls), enough)
     return replies
 
 
@@ -135,6 +148,34 @@ def elsewhere(run: Callable[[Steps[R]], Any], steps: Steps[R]) -> Steps[R]:
     """Let another client run `steps`; `run` is how it does.  As many round trips as they take."""
     result: R = yield Elsewhere(run, steps)
     return result
+
+
+def at_node(node: int, steps: Steps[R]) -> Steps[R]:
+    """Let one node of several do all that an algorithm asks of the store.  No further cost."""
+    move: Callable[[Any], Request] = steps.send
+    what: Any = None
+    while True:
+        try:
+            request = move(what)
+        except StopIteration as end:
+            result: R = end.value
+            return result
+        try:
+            move, what = steps.send, (yield _at(node, request))
+        except GeneratorExit:
+            steps.close()
+            raise
+        except BaseException as error:
+            move, what = steps.throw, error
+
+
+def _at(node: int, request: Request) -> Request:
+    if type(request) is Call:
+        return request._replace(node=node)
+    if type(request) is Together:
+        calls = tuple(each._replace(node=node) for each in request.calls)
+        return request._replace(calls=calls)
+    return request
 
 
 # --- several algorithms at once -----------------------------------------------------------
@@ -162,6 +203,11 @@ class Lane(Generic[R]):
         if type(self.request) is Call:
             return (self.request,)
         return self.request.calls if type(self.request) is Together else ()
+
+    @property
+    def enough(self) -> Enough | None:
+        """When it needs no further replies; None when it needs all of them."""
+        return self.request.enough if type(self.request) is Together else None
 
     def hear(self, replies: list[Reply]) -> None:
         """Hand over the replies to its calls; the failure of a lone call is raised in it."""
@@ -251,7 +297,9 @@ def _round(lanes: list[Lane[Any]]) -> Steps[None]:
 
 def _ask_together(lanes: list[Lane[Any]]) -> Steps[None]:
     try:
-        replies = yield from together([call for lane in lanes for call in lane.calls])
+        replies = yield from together(
+            [call for lane in lanes for call in lane.calls], _enough_for_all(lanes)
+        )
     except Exception as failure:
         for lane in lanes:
             lane.fail(_twin(failure))
@@ -259,6 +307,23 @@ def _ask_together(lanes: list[Lane[Any]]) -> Steps[None]:
     each = iter(replies)
     for lane in lanes:
         lane.hear(list(islice(each, len(lane.calls))))
+
+
+def _enough_for_all(lanes: list[Lane[Any]]) -> Enough | None:
+    """When none of them needs further replies; None when one of them needs all."""
+    needs = [(len(lane.calls), lane.enough) for lane in lanes]
+    if all(enough is None for _, enough in needs):
+        return None
+
+    def enough_for_all(replies: Sequence[Reply]) -> bool:
+        each = iter(replies)
+        return all(_has_enough(list(islice(each, count)), enough) for count, enough in needs)
+
+    return enough_for_all
+
+
+def _has_enough(replies: list[Reply], enough: Enough | None) -> bool:
+    return enough(replies) if enough is not None else None not in replies
 
 
 def _perform(lane: Lane[Any]) -> Steps[None]:

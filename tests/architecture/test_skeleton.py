@@ -21,10 +21,15 @@ NEEDED = {"backend", "url", "link", "aio"}
 #: anything, so its stores make nodes, look at the nodes of others and decide by pure functions,
 #: which are in `layout`.
 SHARED = {
+    "redis": {
+        "topology",  # which server is the primary, and what its answers mean
+        "cluster",  # a store of many servers, made of links to single ones
+        "redlock",  # locks over several servers that vote
+    },
     "zookeeper": {
         *("namespace", "queue_nodes", "permits"),  # the nodes of this client
         "kinds",  # what is seen of the nodes of others
-    }
+    },
 }
 
 BACKENDS = sorted(path.parent.name for path in (SRC / "interlock/backends").glob("*/__init__.py"))

@@ -85,11 +85,23 @@ def behind(protocol: int, request: pytest.FixtureRequest) -> Iterator[Store]:
         yield Store(f"redis://127.0.0.1:{proxy.port}?protocol={protocol}", url, 3, proxy)
 
 
+def nodes(request: pytest.FixtureRequest) -> Iterator[Store]:
+    url: str = request.getfixturevalue("cluster_url")
+    yield Store(url, url)
+
+
+def voting(request: pytest.FixtureRequest) -> Iterator[Store]:
+    url: str = request.getfixturevalue("redlock_url")
+    yield Store(url, url)
+
+
 STORES: dict[str, Callable[[pytest.FixtureRequest], Iterator[Store]]] = {
     "memory": plain,
     "sqlite": file,
     "redis": lambda request: behind(3, request),
     "redis-resp2": lambda request: behind(2, request),
+    "cluster": nodes,
+    "redlock": voting,
 }
 
 
@@ -118,6 +130,10 @@ def slow_redis(request: pytest.FixtureRequest) -> Iterator[tuple[Store, FaultPro
 def listeners(client: Any) -> int:
     """How many places a client still listens at."""
     link = client._session.link
+    if hasattr(link, "_links"):  # one for each node
+        return sum(len(each._listeners) for each in link._links.values())
+    if hasattr(link, "_nodes"):
+        return sum(len(node._listeners) for node in link._nodes)
     for name in ("_listeners", "_topics"):
         if hasattr(link, name):
             return len(getattr(link, name))

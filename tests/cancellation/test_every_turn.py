@@ -9,6 +9,7 @@ import pytest
 
 from interlock import aio
 from interlock.events import Event, Parked
+from interlock.recipes import lock as recipe
 
 from .conftest import Store, nothing_is_left
 from .turns import PATTERNS, Strike, aim, outcome, sweep
@@ -105,9 +106,12 @@ def test_a_waiter_behind_its_sibling(store: Store, again: tuple[int, ...]) -> No
 
 
 @again
-def test_a_waiter_before_another(any_store: Store, again: tuple[int, ...]) -> None:
+def test_a_waiter_before_another(
+    any_store: Store, again: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A waiter that is handed the lock while it gives up passes it on at once."""
     store = any_store
+    monkeypatch.setattr(recipe, "POLL_CAP", 6.0)
 
     async def scene(strike: Strike) -> None:
         queued = Queued()
@@ -118,7 +122,7 @@ def test_a_waiter_before_another(any_store: Store, again: tuple[int, ...]) -> No
                 await parked_or_done(queued, victim)
                 behind = asyncio.create_task(third.lock("claim").acquire())
             await give_back(await outcome(victim))
-            async with asyncio.timeout(0.9):  # a wake, not the poll
+            async with asyncio.timeout(1.9):  # a wake, neither the poll nor a provisional lease
                 await (await behind).release()
         await nothing_is_left(store, client)
 

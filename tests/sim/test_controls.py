@@ -281,14 +281,11 @@ def test_a_lease_that_stays_on_the_schedule_while_it_is_released_is_called_lost(
         explore(Scenario(plans, kinds=kinds))
 
 
-def release_before_it_leaves_the_schedule(
-    session: Any, lease: Any, store: Any, until: Any
-) -> Steps[tuple[bool, bool]]:
-    lease.leaves(store)
+def release_before_it_leaves_the_schedule(session: Any, lease: Any, until: Any) -> Steps[bool]:
     lease.forget()
     limit = session.clock() + holding.RELEASE
     released = yield from release(lease.store, lease.grant, limit)
-    return session.schedule.drop(lease), released
+    return session.schedule.drop(lease) and released
 
 
 def test_a_release_that_does_not_look_at_the_clock_hides_a_loss(
@@ -302,15 +299,12 @@ def test_a_release_that_does_not_look_at_the_clock_hides_a_loss(
         explore(Scenario(plans, faults=0))
 
 
-def release_without_a_look_at_the_clock(
-    session: Any, lease: Any, store: Any, until: Any
-) -> Steps[tuple[bool, bool]]:
-    lease.leaves(store)
+def release_without_a_look_at_the_clock(session: Any, lease: Any, until: Any) -> Steps[bool]:
     lease.forget()
     kept = session.schedule.drop(lease)
     limit = session.clock() + holding.RELEASE
     released = yield from release(lease.store, lease.grant, limit)
-    return kept, released
+    return kept and released
 
 
 def test_a_release_that_is_not_handed_to_the_keeper_leaves_a_ghost(

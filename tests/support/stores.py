@@ -20,6 +20,8 @@ STORES: dict[str, Callable[[Fixture], str]] = {
     "memory": lambda fixture: f"memory://{uuid.uuid4()}",
     "sqlite": lambda fixture: f"sqlite:///{_folder(fixture)}/locks.db",
     "redis": lambda fixture: str(fixture("redis_url")),
+    "sentinel": lambda fixture: str(fixture("sentinel_url")),
+    "cluster": lambda fixture: str(fixture("cluster_url")),
     # Sessions outlast every lease of the claims, so that these are what ends.
     "zookeeper": lambda fixture: f"{fixture('zk_url')}?session_timeout=100s",
 }

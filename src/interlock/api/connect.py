@@ -17,7 +17,10 @@ from .registry import BUILT_IN, allow, borrowed_redis, is_backend, open_url
 #: What a word that is only the name of a store should have been.
 _EXAMPLES = {
     **{scheme: f"{scheme}://localhost" for scheme in BUILT_IN},
+    "redlock": "redlock://redis1,redis2,redis3",
     "unix": "unix:///run/redis/redis.sock",
+    "redis+sentinel": "redis+sentinel://h1,h2,h3/service",
+    "rediss+sentinel": "rediss+sentinel://h1,h2,h3/service",
     "zookeeper": "zk://localhost",
     "memory": "memory://",
     "sqlite": "sqlite:///var/lib/app/locks.db",
@@ -37,6 +40,9 @@ def connect(
     username: str | None = None,
     password: Password | None = None,
     insecure_tls: bool = False,
+    replicas: int | None = None,
+    sentinel_username: str | None = None,
+    sentinel_password: Password | None = None,
     session_timeout: Seconds | None = None,
     auth: Sequence[tuple[str, str]] | None = None,
     sasl: Mapping[str, Any] | None = None,
@@ -52,6 +58,10 @@ def connect(
     username, password   Redis, ZooKeeper: who connects; a password may be a function that is
                          called at each connection
     insecure_tls         Redis, ZooKeeper: True does not verify certificates
+    replicas             Redis: how many replicas must confirm a grant and a renewal, which takes
+                         one more round trip (WAIT); by Sentinels 1 if there are any, else 0
+    sentinel_username, sentinel_password
+                         Redis by Sentinels: who asks them
     session_timeout      ZooKeeper: seconds that the servers keep a silent session
     auth                 ZooKeeper: credentials of other schemes, (scheme, credential) each
     sasl                 ZooKeeper: kazoo's `sasl_options`, with their `mechanism`
@@ -71,6 +81,9 @@ def aconnect(
     username: str | None = None,
     password: Password | None = None,
     insecure_tls: bool = False,
+    replicas: int | None = None,
+    sentinel_username: str | None = None,
+    sentinel_password: Password | None = None,
     session_timeout: Seconds | None = None,
     auth: Sequence[tuple[str, str]] | None = None,
     sasl: Mapping[str, Any] | None = None,
@@ -86,6 +99,10 @@ def aconnect(
     username, password   Redis, ZooKeeper: who connects; a password may be a function that is
                          called at each connection
     insecure_tls         Redis, ZooKeeper: True does not verify certificates
+    replicas             Redis: how many replicas must confirm a grant and a renewal, which takes
+                         one more round trip (WAIT); by Sentinels 1 if there are any, else 0
+    sentinel_username, sentinel_password
+                         Redis by Sentinels: who asks them
     session_timeout      ZooKeeper: seconds that the servers keep a silent session
     auth                 ZooKeeper: credentials of other schemes, (scheme, credential) each
     sasl                 ZooKeeper: kazoo's `sasl_options`, with their `mechanism`

@@ -11,10 +11,11 @@ import logging
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..drive import now
 from ..errors import Unsupported, UsageError
+from ..model import checked_count
 from ..spi import Backend
 
 if TYPE_CHECKING:
@@ -69,7 +70,8 @@ def open_url(scheme: str, url: str, options: Mapping[str, Any]) -> Backend:
     what = f"{scheme}://" if re.fullmatch(r"[a-z][a-z0-9+]*", scheme) else "that"
     raise Unsupported(
         f"{what} is not a store that Interlock knows; use redis://, rediss://, unix://, "
-        f"valkey://, zk://, zks://, memory:// or, for a file, sqlite:///path{_others()}"
+        "valkey://, redis+sentinel://, redis+cluster://, redlock://, zk://, zks://, memory:// or, "
+        f"for a file, sqlite:///path{_others()}"
     )
 
 
@@ -153,10 +155,34 @@ def _options_of(factory: Factory) -> list[str] | None:
 def _redis(url: str, options: Mapping[str, Any]) -> Backend:
     redis = _import_redis()
     settings = redis.read_url(url)
-    allow(options, {"username", "password", "insecure_tls"})
+    of_sentinels = {"sentinel_username", "sentinel_password"} if settings.sentinels else set()
+    allow(options, {"username", "password", "insecure_tls", "replicas", *of_sentinels})
     _warn(options, settings.label)
-    backend: Backend = redis.RedisBackend(redis.UrlFactory(replace(settings, **options)))
+    settings = redis.with_options(settings, options)
+    backend: Backend = redis.RedisBackend(redis.factory_of(settings))
     return backend
+
+
+def _redlock(url: str, options: Mapping[str, Any]) -> Backend:
+    _import_redis()
+    from ..backends.redis import redlock
+
+    settings = redlock.read_url(url)
+    allow(options, {"username", "password"})
+    nodes = tuple(replace(node, **options) for node in settings.nodes)
+    return redlock.RedlockBackend(replace(settings, nodes=nodes))
+
+
+def _redis_cluster(url: str, options: Mapping[str, Any]) -> Backend:
+    _import_redis()
+    from ..backends.redis import cluster
+
+    settings, seeds, label = cluster.read_cluster_url(url)
+    allow(options, {"username", "password", "insecure_tls"})
+    _warn(options, label)
+    nodes = cluster.Nodes(replace(settings, **options), seeds, label)
+    backend: Any = cluster.ClusterBackend(nodes)
+    return cast("Backend", backend)
 
 
 def borrowed_redis(client: Any, options: Mapping[str, Any]) -> Backend:
@@ -164,9 +190,10 @@ def borrowed_redis(client: Any, options: Mapping[str, Any]) -> Backend:
     if not hasattr(client, "connection_pool"):
         kind = type(client).__name__
         raise TypeError(f"url must be a str, a backend or a redis-py client, not {kind}")
-    allow(options, ())
+    allow(options, {"replicas"})
+    replicas = checked_count("replicas", options.get("replicas", 0), least=0)
     redis = _import_redis()
-    backend: Backend = redis.RedisBackend(redis.ClientFactory(client))
+    backend: Backend = redis.RedisBackend(redis.ClientFactory(client, replicas))
     return backend
 
 
@@ -213,6 +240,9 @@ def _warn(options: Mapping[str, Any], label: str) -> None:
 
 BUILT_IN: dict[str, Callable[[str, Mapping[str, Any]], Backend]] = {
     **dict.fromkeys(("redis", "rediss", "valkey", "valkeys", "unix"), _redis),
+    **dict.fromkeys(("redis+sentinel", "rediss+sentinel"), _redis),
+    "redlock": _redlock,
+    **dict.fromkeys(("redis+cluster", "rediss+cluster"), _redis_cluster),
     **dict.fromkeys(("zk", "zks"), _zookeeper),
     "memory": _memory,
     "sqlite": _sqlite,

@@ -68,23 +68,23 @@ def acquire(
     held = holds.get(wanted.key)
     if held is not None and held.depth:  # else it is just being given back
         if wanted.store.reentrant:
-            how = timeout, try_once, limit, persists
-            return _reenter(session, wanted, held, holds, block, *how)
+            how = block, timeout, try_once, limit, persists
+            return _reenter(session, wanted, held, holds, how)
         if timeout == FOREVER:
             return _acquire_more(session, wanted, holds, block)
     return _acquire_first(session, wanted, holds, block, timeout, try_once, limit, persists)
 
 
 def _reenter(
-    session: HoldingSession, wanted: Wanted, held: Lease, holds: Any, block: bool, *how: Any
+    session: HoldingSession, wanted: Wanted, held: Lease, holds: Any, how: tuple[Any, ...]
 ) -> Steps[Any]:
     """Hold once more; what is lost is taken as `how` says, unless an open block relies on it.
 
     What counts is done last, without a call behind it: an interruption finds all or nothing.
     """
     try:
-        if block:
-            return wanted.enter(held, holds, again=True)
+        if how[0]:  # it is for a block
+            return wanted.enter(held, holds, True)
         hold = wanted.wrap(held)
         held.reenter(wanted.store)
         return hold
@@ -93,7 +93,7 @@ def _reenter(
             raise
         if session.schedule.drop(held):  # the keeper has not noticed yet
             held.lose(lost.cause)
-    return (yield from _acquire_first(session, wanted, holds, block, *how))
+    return (yield from _acquire_first(session, wanted, holds, *how))
 
 
 def _acquire_first(

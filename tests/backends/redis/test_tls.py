@@ -11,6 +11,7 @@ import pytest
 
 from interlock import InterlockError, StoreMisconfigured
 from tests.support.faults import FaultProxy
+from tests.support.sentinels import SERVICE, SentinelServer
 from tests.support.servers import RedisServer, free_port
 
 from ...support.tls import Authority
@@ -121,3 +122,33 @@ def test_an_acquire_and_the_end_come_in_time_though_every_byte_is_late(
     began = time.monotonic()
     world.close_client(client)
     assert time.monotonic() - began < 2.5
+
+
+# --- by way of a Sentinel ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sentinel(authority: Authority, server: TlsServer) -> Iterator[str]:
+    """The URL of a server whose Sentinel speaks TLS with it, and with clients."""
+    certificate, key = authority.issue("sentinel", "IP:127.0.0.1,DNS:localhost")
+    port = free_port()
+    settings = (
+        f"tls-port {port}\ntls-auth-clients no\ntls-replication yes\n"
+        f"tls-ca-cert-file {authority.ca}\ntls-cert-file {certificate}\ntls-key-file {key}\n"
+        f"sentinel monitor {SERVICE} 127.0.0.1 {server.tls_port} 1\n"
+    )
+    with SentinelServer(settings):
+        yield f"rediss+sentinel://127.0.0.1:{port}/{SERVICE}"
+
+
+def test_trusted_sentinel_and_its_server_are_used(
+    world: World, sentinel: str, authority: Authority
+) -> None:
+    check_works(world, lambda: world.connect(f"{sentinel}?ca_certs={authority.ca}"))
+    check_works(world, lambda: world.connect(sentinel, insecure_tls=True))
+
+
+def test_untrusted_sentinel_is_named(world: World, sentinel: str, stranger: Authority) -> None:
+    client = world.connect(f"{sentinel}?ca_certs={stranger.ca}")
+    with pytest.raises(StoreMisconfigured, match=r"certificate of Sentinel 127.0.0.1:\d+ is not"):
+        world.do(client.lock("k").acquire)

@@ -36,6 +36,31 @@ ACCEPTED: dict[str, dict[str, Any]] = {
         "connect_timeout": 2.0,
     },
     "redis://h?protocol=2&client_name=me": {"host": "h", "protocol": 2, "client_name": "me"},
+    "redis://h?replicas=2": {"host": "h", "replicas": 2},
+}
+
+#: What is as usual where Sentinels are asked.
+WATCHED = {"timeout": 2.0, "connect_timeout": 2.0, "replicas": None, "service": "m"}
+
+ACCEPTED |= {
+    "redis+sentinel://h/m": {**WATCHED, "sentinels": (("h", 26379),)},
+    "Redis+Sentinel:///m": {**WATCHED, "sentinels": (("localhost", 26379),)},
+    "redis+sentinel://a,b:7,[::1]:8/m/3": {
+        **WATCHED,
+        "sentinels": (("a", 26379), ("b", 7), ("::1", 8)),
+        "db": 3,
+    },
+    "redis+sentinel://a,a:26379,b/m": {**WATCHED, "sentinels": (("a", 26379), ("b", 26379))},
+    "rediss+sentinel://user:p%40w@a,b/m?replicas=0&timeout=5&ca_certs=/ca.pem": {
+        **WATCHED,
+        "sentinels": (("a", 26379), ("b", 26379)),
+        "transport": "tls",
+        "username": "user",
+        "password": "p@w",
+        "replicas": 0,
+        "timeout": 5.0,
+        "ca_certs": "/ca.pem",
+    },
 }
 
 
@@ -78,6 +103,18 @@ REFUSED = {
     "bare question mark in the password": f"redis://:12?{CANARY}@h",
     "socket without a path": f"unix://:{CANARY}@",
     "socket path without its slash": f"unix://:{CANARY}@run/r.sock",
+    "replicas in words": f"redis://:{CANARY}@h?replicas=all",
+    "fewer than no replicas": f"redis://:{CANARY}@h?replicas=-1",
+    "no service": f"redis+sentinel://:{CANARY}@a,b",
+    "no service but a slash": f"redis+sentinel://:{CANARY}@a,b/",
+    "service with a space": f"redis+sentinel://:{CANARY}@a/my%20service",
+    "bare slash in the password before Sentinels": f"redis+sentinel://user:12/{CANARY}@h",
+    "bare question mark before Sentinels": f"redis+sentinel://:12?{CANARY}@h/m",
+    "missing Sentinel": f"redis+sentinel://:{CANARY}@a,,b/m",
+    "port of a Sentinel in words": f"redis+sentinel://:{CANARY}@a,b:port/m",
+    "line break among Sentinels": f"redis+sentinel://:{CANARY}@a,b\n/m",
+    "database behind a service in words": f"redis+sentinel://:{CANARY}@a/m/main",
+    "Sentinel's password as a parameter": f"redis+sentinel://a/m?sentinel_password={CANARY}",
 }
 
 
@@ -106,3 +143,16 @@ def test_settings_never_show_the_password() -> None:
 def test_label_names_the_server() -> None:
     assert read_url(f"rediss://:{CANARY}@[::1]:7/2").label == "rediss://[::1]:7/2"
     assert read_url(f"unix://:{CANARY}@/run/r.sock?db=3").label == "unix:///run/r.sock?db=3"
+    watched = read_url(f"rediss+sentinel://u:{CANARY}@a,[::1]:7/m/2").label
+    assert watched == "rediss+sentinel://a:26379,[::1]:7/m/2"
+
+
+@pytest.mark.parametrize("replicas", [-1, 1.5, True, "1"])
+def test_replicas_are_a_whole_number(replicas: Any) -> None:
+    with pytest.raises((UsageError, TypeError), match="replicas must be"):
+        interlock.connect("redis://h", replicas=replicas)
+
+
+def test_a_single_server_has_no_sentinels_to_know() -> None:
+    with pytest.raises(TypeError, match="sentinel_password"):
+        interlock.connect("redis://h", sentinel_password=CANARY)

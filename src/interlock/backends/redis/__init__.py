@@ -3,4 +3,6 @@
 from .backend import RedisBackend as RedisBackend
 from .transport.factories import ClientFactory as ClientFactory
 from .transport.factories import UrlFactory as UrlFactory
+from .transport.factories import factory_of as factory_of
 from .url import read_url as read_url
+from .url import with_options as with_options

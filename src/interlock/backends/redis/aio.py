@@ -12,16 +12,20 @@ from ...errors import OutcomeUnknown, StoreError, StoreUnavailable, closed, fork
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
 from ...tasks import Sent, TaskParking, TaskWakes
+from .errors import Unreached
 from .keys import Topic
-from .transport.handshakes import ConnectionFactory
+from .transport.handshakes import ConnectionFactory, PrimaryFinder
 from .transport.lazy import LazyConnection
 from .transport.mux import Mux, PendingReply
-from .transport.protocol import SUBSCRIBING
+from .transport.protocol import SUBSCRIBING, Sharded, never
 
 log = logging.getLogger("interlock.redis")
 
 #: Seconds of silence after which the server is pinged, while a task waits for a wake.
 QUIET = 5.0
+
+#: Seconds that the Sentinels have to say whether the primary is still the same.
+CHECKING = 2.0
 
 
 class RedisAsyncLink(TaskParking, Quiet):
@@ -29,8 +33,8 @@ class RedisAsyncLink(TaskParking, Quiet):
 
     ordered = True
 
-    def __init__(self, factory: ConnectionFactory) -> None:
-        self._factory = factory
+    def __init__(self, factory: ConnectionFactory, sharded: Sharded = never) -> None:
+        self._factory, self._sharded = factory, sharded
         self._closed = self._forked = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._begin()
@@ -47,6 +51,8 @@ class RedisAsyncLink(TaskParking, Quiet):
         #: The task that keeps the subscriptions alive, and what it sleeps on.
         self._upkeep: asyncio.Task[None] | None = None
         self._upkeep_due = TaskWakes()
+        #: The task that asks whether the primary is still the same.
+        self._checking: asyncio.Task[None] | None = None
 
     def _bind(self) -> asyncio.AbstractEventLoop:
         """The loop this client lives on; one that has ended was followed by another."""
@@ -57,18 +63,53 @@ class RedisAsyncLink(TaskParking, Quiet):
         return loop
 
     def call(self, request: Call) -> Sent:
-        loop = asyncio.get_running_loop()
-        if loop is not self._loop:
+        return self.send(PendingReply(loop=asyncio.get_running_loop()), request)
+
+    def send(self, pending: PendingReply, request: Call) -> Sent:
+        """The same for a call whose reply settles `pending`."""
+        if pending.get_loop() is not self._loop:
             self._bind()
-        pending = PendingReply(loop=loop)
         if self._closed:
             pending.set_exception((forked if self._forked else closed)(self._factory.label))
         else:
+            if self._factory.finder is not None:
+                self._follow()
             self._calls.call(pending, request)
         return pending
 
+    async def ask_anyway(self, request: Call) -> Reply:
+        """Ask a node of a cluster for a slot that is just moving there."""
+        self._bind()
+        if self._calls.mux is None:
+            await settled(self._calls.opening(), request.until)
+        if self._calls.mux is None:
+            raise Unreached(f"cannot reach {self._factory.label}", self._factory.label)
+        return await self._calls.mux.ask_anyway(request)
+
     def together(self, requests: tuple[Call, ...]) -> Awaitable[list[Reply]]:
         return all_of([self.call(request) for request in requests])
+
+    # --- the primary -----------------------------------------------------------------------
+
+    def _follow(self) -> None:
+        """Ask now and then whether the primary is still the same; no call waits for it."""
+        finder = self._factory.finder
+        if self._checking is None and finder is not None and finder.is_due():
+            self._checking = asyncio.create_task(self._check(finder), name="interlock-primary")
+
+    async def _check(self, finder: PrimaryFinder) -> None:
+        try:
+            await finder.check_async(now() + CHECKING)
+        finally:
+            self._checking = None
+        self._leave_former()
+
+    def _leave_former(self) -> None:
+        """End every connection to a server that is not the primary any more."""
+        for connection in (self._calls, self._wakes):
+            mux = connection.mux
+            if mux is not None and (mux.generation != self._factory.generation or mux.outlived()):
+                mux.abort("it is not the primary any more")
 
     # --- wakes -----------------------------------------------------------------------------
 
@@ -103,7 +144,7 @@ class RedisAsyncLink(TaskParking, Quiet):
             raise refusal
 
     def _request(self, channel: str, mux: Mux) -> Sent:
-        sent = self._subscribed[channel] = mux.subscribe(channel)
+        sent = self._subscribed[channel] = mux.subscribe(channel, self._sharded(channel))
         sent.add_done_callback(lambda _: self._confirmed(channel, sent))
         return sent
 
@@ -130,10 +171,17 @@ class RedisAsyncLink(TaskParking, Quiet):
         if needed or not channel.startswith("redisson"):
             return
         if self._subscribed.pop(channel, None) is not None and self._wakes.mux is not None:
-            self._wakes.mux.unsubscribe(channel)
+            self._wakes.mux.unsubscribe(channel, self._sharded(channel))
 
-    def _deliver(self, channel: str, message: str) -> None:
-        """A message came: wake the tasks that it is for."""
+    def _deliver(self, channel: str, message: str | None) -> None:
+        """A message came: wake the tasks that it is for.
+
+        None came: the slot of the channel has moved, and its waiters must ask, and listen, where
+        it is now; or a task wants again what was just unsubscribed.
+        """
+        if message is None and self._subscribed.pop(channel, None) is not None:
+            self._upkeep_due.wake()
+            self._wake_all()
         for topic in (Topic(channel, message), Topic(channel, None)):
             for wakes in self._listeners.get(topic, ()):
                 wakes.wake()
@@ -144,6 +192,7 @@ class RedisAsyncLink(TaskParking, Quiet):
             self._subscribed.clear()
             self._upkeep_due.wake()
             self._wake_all()
+        self._leave_former()
 
     def _wake_all(self) -> None:
         for listeners in self._listeners.values():
@@ -192,18 +241,20 @@ class RedisAsyncLink(TaskParking, Quiet):
         inherited.append((self._calls, self._wakes))
         self._closed = self._forked = True
 
-    def hang_up(self) -> None:
-        """Close connections on which no call waits for a reply; a later call opens others."""
+    def hang_up(self, awaited: bool = True) -> None:
+        """Close connections on which no call waits for a reply that is `awaited`; a later call
+        opens others."""
         for connection in (self._calls, self._wakes):
-            if connection.mux is not None and connection.mux.idle:
+            if connection.mux is not None and (connection.mux.idle or not awaited):
                 connection.mux.abort("the event loop is closing")
 
     async def close(self) -> None:
         self._closed = True
         self._wake_all()
-        if self._upkeep is not None:
-            self._upkeep.cancel()
-            await asyncio.wait((self._upkeep,))
+        for task in (self._upkeep, self._checking):
+            if task is not None:
+                task.cancel()
+                await asyncio.wait((task,))
         await self._calls.close()
         await self._wakes.close()
 

@@ -105,40 +105,64 @@ class RedisDirectory:
     """See `spi.Directory`."""
 
     def introduce(self, holder: Holder, until: float) -> Steps[float]:
-        person = {"host": holder.host, "pid": holder.pid, "program": holder.program}
-        told = json.dumps({**person, "started": holder.since})
-        key, args = client_key(holder.owner), (told, ms(REMEMBERED))
-        yield from call(script("client_introduce"), (key,), args, until)
+        request = introduction(holder, until)
+        yield from call(request.operation, request.keys, request.args, until)
         return REPEATED
 
     def kind_of(self, name: str, until: float) -> Steps[str | None]:
         return call(script("names_classify"), _keys(name), (), until, _only)
 
     def names(self, until: float) -> Steps[Sequence[tuple[str, str]]]:
-        found, cursor = {}, "0"
+        return list((yield from self._walk(until)).items())
+
+    def _walk(self, until: float, node: Any = None) -> Steps[dict[str, str]]:
+        """The names on a server, or on one node of several."""
+        found: dict[str, str] = {}
+        cursor = "0"
         while True:
-            walk = (cursor, STRIDE)
-            answer: Any = yield from call(script("names_walk"), (), walk, until)
+            walk = Call(script("names_walk"), (), (cursor, STRIDE), until, node)
+            (answer,) = raised((yield from together([walk])))
             met = [key for key in _decoded(answer[2:]) if _may_be_name(key)]
-            found.update((yield from _certain(met, until)))
+            found.update((yield from _certain(self._batches(met), until)))
             if (cursor := text(answer[1])) == "0":
-                return list(found.items())
+                return found
+
+    def _batches(self, met: Sequence[str]) -> list[Sequence[str]]:
+        """What is asked about in one script: all of it."""
+        return [met] if met else []
+
+
+def introduction(holder: Holder, until: float) -> Call:
+    """Tell a server which process this is."""
+    person = {"host": holder.host, "pid": holder.pid, "program": holder.program}
+    told = json.dumps({**person, "started": holder.since})
+    args = (told, ms(REMEMBERED))
+    return Call(script("client_introduce"), (client_key(holder.owner),), args, until)
 
 
 def _only(name: str, answer: Any) -> str | None:
     return classified(_shape(answer[1]), certain=False)
 
 
-def _certain(met: Sequence[str], until: float) -> Steps[dict[str, str]]:
+def _certain(batches: Sequence[Sequence[str]], until: float) -> Steps[dict[str, str]]:
     """Those of these keys that are certainly names, and their kinds."""
-    if not met:
+    if not batches:
         return {}
-    keys = tuple(key for name in met for key in _keys(name))
-    (answer,) = yield from together([Call(script("names_classify"), keys, (), until)])
-    if isinstance(answer, StoreError):
-        raise answer
-    kinds = (classified(_shape(reply), certain=True) for reply in answer[1:])
+    each = [tuple(key for name in batch for key in _keys(name)) for batch in batches]
+    calls = [Call(script("names_classify"), keys, (), until) for keys in each]
+    answers = raised((yield from together(calls)))
+    shapes = [_shape(reply) for answer in answers for reply in answer[1:]]
+    met = [name for batch in batches for name in batch]
+    kinds = (classified(shape, certain=True) for shape in shapes)
     return {name: kind for name, kind in zip(met, kinds, strict=True) if kind is not None}
+
+
+def raised(replies: list[Any]) -> list[Any]:
+    """The replies, none of which is an error: the first one is raised."""
+    for reply in replies:
+        if isinstance(reply, StoreError):
+            raise reply
+    return replies
 
 
 def _decoded(keys: Sequence[Any]) -> list[str]:
@@ -167,11 +191,11 @@ def described(holders: Sequence[Holder], until: float) -> Steps[tuple[Holder, ..
     describe = script("client_describe")
     calls = [Call(describe, (client_key(identity),), (), until) for identity in identities]
     replies = yield from together(calls)
-    people = dict(zip(identities, map(_person, replies), strict=True))
+    people = dict(zip(identities, map(person_of, replies), strict=True))
     return tuple(replace(each, **people.get(identity_of(each.owner), {})) for each in holders)
 
 
-def _person(reply: Any) -> dict[str, Any]:
+def person_of(reply: Any) -> dict[str, Any]:
     """What a client has said of itself, if it has."""
     if isinstance(reply, StoreError) or reply[0] == 0:
         return {}

@@ -16,6 +16,8 @@ _UNAVAILABLE = {
     "BUSY": "is busy with a script of another client",
     "MASTERDOWN": "is a replica that has lost its master",
     "READONLY": "is a read-only replica",
+    "UNBLOCKED": "stopped being the primary before replicas confirmed what was written",
+    "WAIT cannot be used with replica": "is a read-only replica",
     "CLUSTERDOWN": "belongs to a cluster that is down",
     "TRYAGAIN": "is moving this name to another node",
     "NOREPLICAS": "does not have enough replicas to accept writes",
@@ -30,12 +32,39 @@ _MISCONFIGURED = {
     "unauthenticated": "requires a password; put it into the URL or pass password=",
     "WRONGPASS": "refused the user name or password",
     "EXECABORT": "aborted the operation",
+    "CROSSSLOT": "needs one slot for all keys of a name: use redis+cluster://, and no odd braces",
+    "cluster support disabled": "is not in cluster mode; use redis:// for it",
 }
 
 # Redis 7.0 has no code for a right that is missing inside a script.
 _MISCONFIGURED["can't run this command"] = _MISCONFIGURED["NOPERM"]
 
 _CODES = re.compile(r"\b(" + "|".join([*_UNAVAILABLE, *_MISCONFIGURED, "WRONGTYPE"]) + r")\b")
+
+
+#: What a server answers that may answer otherwise in a moment.
+_PASSING = ("CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "READONLY")
+
+_REDIRECTED = re.compile(r"(MOVED|ASK) (\d+) (.*):(\d+)")
+
+
+class Refused(StoreUnavailable):
+    """A server refused for the time being, and executed nothing."""
+
+    #: The server's word for it.
+    code = ""
+
+
+class Redirected(Refused):
+    """A node of a cluster says which node to ask, for good (MOVED) or this once (ASK)."""
+
+    slot: int
+    #: Host and port; no host means the one that was asked.
+    where: tuple[str, int]
+
+
+class Unreached(StoreUnavailable):
+    """No connection could be made: nothing was asked."""
 
 
 class Denied(StoreMisconfigured):
@@ -51,6 +80,8 @@ def is_noscript(text: str) -> bool:
 
 def from_reply(text: str, keys: tuple[str, ...], store: str) -> StoreError:
     """Turn an error reply of the server into an error for the caller."""
+    if (redirection := _REDIRECTED.match(text)) is not None:
+        return _redirected(redirection, store)
     found = _CODES.search(text)
     code = found.group(1) if found else ""
     if code == "WRONGTYPE":
@@ -61,16 +92,34 @@ def from_reply(text: str, keys: tuple[str, ...], store: str) -> StoreError:
             store,
         )
     if code in _UNAVAILABLE:
-        return StoreUnavailable(f"{store} {_UNAVAILABLE[code]}", store)
+        return _unavailable(code, store)
     if code in _MISCONFIGURED:
         kind = Denied if "user_script" in text else StoreMisconfigured
         return kind(f"{store} {_MISCONFIGURED[code]}", store)
     return StoreError(f"{store} answered: {text}", store)
 
 
+def _unavailable(code: str, store: str) -> StoreUnavailable:
+    if code not in _PASSING:
+        return StoreUnavailable(f"{store} {_UNAVAILABLE[code]}", store)
+    refused = Refused(f"{store} {_UNAVAILABLE[code]}", store)
+    refused.code = code
+    return refused
+
+
+def _redirected(found: re.Match[str], store: str) -> Redirected:
+    code, slot, host, port = found.groups()
+    error = Redirected(
+        f"{store} is a node of a cluster, and another node keeps this name: use redis+cluster://",
+        store,
+    )
+    error.code, error.slot, error.where = code, int(slot), (host, int(port))
+    return error
+
+
 def not_sent(cause: BaseException, store: str) -> StoreError:
     """The connection could not be made: nothing was asked."""
-    return StoreUnavailable(f"cannot reach {store}: {_reason(cause)}", store)
+    return Unreached(f"cannot reach {store}: {_reason(cause)}", store)
 
 
 def foreign(data: bytes, store: str, replied: bool, reached: bool) -> StoreError:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...model import KIND_CODES, Busy
 from ...steps import Steps, call
-from .keys import TOKENS, Topic, fair_keys, is_ours, tomb_key, wake_topic
+from .keys import ONE_SERVER, Layout, Topic, fair_keys, is_ours, wake_topic
 from .locks import RedisLockStore
 from .scripts import TOMBSTONE_MS, ms, released, script, text
 
@@ -28,21 +28,23 @@ class RedisFairLocks(RedisLockStore):
     kind, layout = "fair_lock", "fair"
     own_places = True
 
-    def __init__(self, label: str, wait: float = WAIT) -> None:
+    def __init__(self, label: str, wait: float = WAIT, places: Layout = ONE_SERVER) -> None:
         self.label, self.kind_code, self.wait = label, KIND_CODES[self.kind], wait
+        self.places, self._keys_of = places, places.keys_of
         self._attempt, self._release = script("fair_attempt"), script("fair_release")
         self._renew, self._look = script("lock_renew"), script("lock_look")
 
     def for_wait(self, timeout: float) -> RedisFairLocks:
         """The same store, whose waiters let Java know how long they mean to wait."""
         wait = timeout if 0 < timeout < WAIT else WAIT
-        return self if wait == self.wait else RedisFairLocks(self.label, wait)
+        return self if wait == self.wait else RedisFairLocks(self.label, wait, self.places)
 
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
         queue, scores, seen, _ = fair_keys(name)
-        keys = (name, queue, scores, seen, tomb_key(name, owner), TOKENS)
+        beside = self._keys_of(name)
+        keys = (name, queue, scores, seen, beside.tombs + owner, beside.tokens)
         args = (owner, ms(lease), int(waits), ms(self.wait))
         return call(self._attempt, keys, args, until, self._attempted)
 
@@ -63,17 +65,20 @@ class RedisFairLocks(RedisLockStore):
         self, name: str, owner: str, until: float, tomb_ms: int, reason: str
     ) -> Steps[bool]:
         queue, scores, seen, channels = fair_keys(name)
-        keys = (name, queue, scores, seen, tomb_key(name, owner))
+        beside = self._keys_of(name)
+        keys = (name, queue, scores, seen, beside.tombs + owner, *beside.never)
         args = (owner, ms(self.wait), channels, tomb_ms, reason)
         return call(self._release, keys, args, until, released)
 
     def _look_at(self, name: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+        self._keys_of(name)  # refuses a name that cannot be kept there
         return (name, fair_keys(name).queue), (1,)
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
         mine = wake_topic(owner)
         own = Topic(fair_keys(name).channels + owner, None)
-        return (mine, own) if busy.foreign else (mine,)
+        slot = self._keys_of(name).slot
+        return (mine, own, *slot) if busy.foreign else (mine, *slot)
 
     def _silent(self, holder: str) -> bool:
         return False

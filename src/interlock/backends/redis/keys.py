@@ -7,13 +7,14 @@ both find the same lock; everything that starts with `interlock:` is ours alone.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
 #: What the names of wake channels start with; the client's identity follows.
 WAKE = "interlock:wake:"
 
-#: The last fencing token of a node.
+#: The last fencing token of a server.
 TOKENS = "interlock:tokens"
 
 # Our identities are UUIDs of version 8, Redisson's are of version 4.
@@ -57,6 +58,14 @@ class Keys(NamedTuple):
     #: There for a moment when it is Java's turn, and how many of ours have come since.
     courtesy: str
     turns: str
+    #: The last fencing token of the server; in a cluster, of the slot.
+    tokens: str = TOKENS
+    #: In a cluster, the slot: the link listens on the node that serves it.
+    slot: tuple[int, ...] = ()
+    #: In a cluster, a key that never exists: a script that declares it, and others, is refused as
+    #: a whole while the slot moves.  Otherwise it would end halfway where it makes a key anew that
+    #: it has just removed, or needs one that is on the other node by then.
+    never: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=4096)
@@ -69,6 +78,20 @@ def keys_of(name: str) -> Keys:
         own_key("courtesy", name),
         own_key("turns", name),
     )
+
+
+class Layout(NamedTuple):
+    """How names lie in the store: all on one server, or each in its slot of a cluster."""
+
+    #: What belongs to a name; refuses a name that cannot be kept there.
+    keys_of: Callable[[str], Keys]
+    #: The same for a latch, whose waiters listen on a channel with a rule of its own.
+    latch_keys_of: Callable[[str], Keys]
+    #: Holds in one renewal script: long enough to be cheap, short enough to let others in.
+    batch: int
+
+
+ONE_SERVER = Layout(keys_of, keys_of, 250)
 
 
 def queue_key(name: str) -> str:

@@ -9,7 +9,7 @@ from ...errors import StoreError
 from ...ledger import BUSY, GRANTED, refusal
 from ...model import KIND_CODES, Busy, LockInfo, validity
 from ...steps import Steps, call, nothing
-from .keys import TOKENS, Topic, count_keys, latch_channel, tomb_key
+from .keys import ONE_SERVER, Layout, Topic, count_keys, latch_channel
 from .scripts import TOMBSTONE_MS, script, texts
 
 
@@ -23,8 +23,8 @@ class RedisLatches:
     reentrant, shared, leases_expire = False, True, True
     own_places = takes_turns = False
 
-    def __init__(self, label: str) -> None:
-        self.label = label
+    def __init__(self, label: str, places: Layout = ONE_SERVER) -> None:
+        self.label, self._keys_of = label, places.latch_keys_of
         self._set, self._count = script("latch_set"), script("latch_count")
         self._pass, self._look = script("latch_pass"), script("latch_look")
         self._open = script("latch_open")
@@ -39,6 +39,7 @@ class RedisLatches:
         return validity(asked, lease)
 
     def _keys(self, name: str) -> tuple[str, ...]:
+        self._keys_of(name)  # refuses a name that cannot be kept there
         shares, leases, marker, _ = count_keys(name)
         return name, marker, shares, leases
 
@@ -54,7 +55,7 @@ class RedisLatches:
         yield from call(self._open, self._keys(name), args, until)
 
     def count_down(self, name: str, owner: str, until: float) -> Steps[int]:
-        keys = (*self._keys(name), tomb_key(name, owner))
+        keys = (*self._keys(name), self._keys_of(name).tombs + owner)
         args = (latch_channel(name), TOMBSTONE_MS)
         return call(self._count, keys, args, until, self._counted)
 
@@ -64,7 +65,8 @@ class RedisLatches:
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        return call(self._pass, (*self._keys(name), TOKENS), (), until, self._passed)
+        keys = (*self._keys(name), self._keys_of(name).tokens)
+        return call(self._pass, keys, (), until, self._passed)
 
     def _passed(self, name: str, answer: Any) -> int | Busy:
         yes, *token = self._plain(name, answer)
@@ -88,7 +90,7 @@ class RedisLatches:
         return LockInfo(name, self.kind, (), None, waiters, count=max(0, count))
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
-        return (Topic(latch_channel(name), None),)
+        return Topic(latch_channel(name), None), *self._keys_of(name).slot
 
     # --- what only holders need ------------------------------------------------------------------
 

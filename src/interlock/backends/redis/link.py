@@ -8,18 +8,23 @@ from typing import Any
 
 import hiredis
 
+from ...drive import now
 from ...errors import StoreError, closed, forked
 from ...parking import ThreadParking
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
 from .errors import foreign, from_reply, is_noscript, not_answered
+from .topology import is_demoted, needs_confirmation, unconfirmed, wait_command
 from .transport.connection import BlockingConnection, NotRedis, close_all
 from .transport.handshakes import ConnectionFactory
-from .transport.protocol import packed
+from .transport.protocol import ASKING, Sharded, command, never, packed
 from .transport.subscriber import Subscriber, Subscription
 
 #: Idle connections that are kept; threads beyond that open and close their own.
 KEPT = 16
+
+#: Seconds that a call waits at most for the Sentinels to say whether the primary is the same.
+CHECKING = 0.3
 
 
 class RedisLink(ThreadParking, Quiet):
@@ -27,13 +32,13 @@ class RedisLink(ThreadParking, Quiet):
 
     ordered = False
 
-    def __init__(self, factory: ConnectionFactory) -> None:
-        self._factory = factory
+    def __init__(self, factory: ConnectionFactory, sharded: Sharded = never) -> None:
+        self._factory, self._generation = factory, factory.generation
         self._closed = self._forked = False
         self._idle: deque[BlockingConnection] = deque()
         #: Every connection, also those on which a question is under way.
         self._connections: weakref.WeakSet[BlockingConnection] = weakref.WeakSet()
-        self._subscriber = Subscriber(self._connect, self._factory.label)
+        self._subscriber = Subscriber(self._connect, self._factory.label, sharded)
 
     def call(self, request: Call) -> Reply:
         connection = self._borrow(request.until)
@@ -41,6 +46,8 @@ class RedisLink(ThreadParking, Quiet):
             reply = connection.ask(packed(request))
             if isinstance(reply, hiredis.ReplyError):
                 reply = self._refused(connection, request, reply)
+            if connection.replicas:
+                reply = self._confirmed(connection, (request,), [reply])[0]
         except OSError as cause:
             raise self._unanswered(connection, cause) from cause
         except BaseException:
@@ -52,15 +59,30 @@ class RedisLink(ThreadParking, Quiet):
         return reply
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
-        until = min(request.until for request in requests)
-        connection = self._borrow(until)
+        return self.replies(self.send(requests), requests)
+
+    def send(self, requests: tuple[Call, ...]) -> BlockingConnection:
+        """Send calls together; their replies are read apart, on the connection."""
+        connection = self._borrow(min(request.until for request in requests))
         try:
             connection.send(b"".join(packed(request) for request in requests))
+        except OSError as cause:
+            raise self._unanswered(connection, cause) from cause
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def replies(self, connection: BlockingConnection, requests: tuple[Call, ...]) -> list[Reply]:
+        """Read the replies to what was sent together."""
+        try:
             replies = [connection.read() for _ in requests]
             self._teach(connection, requests, replies)
             for i, reply in enumerate(replies):
                 if isinstance(reply, hiredis.ReplyError):
                     replies[i] = self._refused(connection, requests[i], reply)
+            if connection.replicas:
+                replies = self._confirmed(connection, requests, replies)
         except OSError as cause:
             raise self._unanswered(connection, cause) from cause
         except BaseException:
@@ -68,6 +90,26 @@ class RedisLink(ThreadParking, Quiet):
             raise
         self._give_back(connection)
         return replies
+
+    def ask_anyway(self, request: Call) -> Reply:
+        """Ask a node of a cluster for a slot that is just moving there.
+
+        The script's text goes along: a node that does not know it would forget the permission.
+        """
+        connection = self._borrow(request.until)
+        try:
+            connection.send(ASKING + packed(request, whole=True))
+            connection.read()
+            reply = connection.read()
+        except OSError as cause:
+            raise self._unanswered(connection, cause) from cause
+        except BaseException:
+            connection.close()  # its replies may still come, and are no other call's
+            raise
+        self._give_back(connection)
+        if isinstance(reply, hiredis.ReplyError):
+            raise from_reply(str(reply), request.keys, self._factory.label)
+        return reply
 
     def _teach(
         self, connection: BlockingConnection, requests: tuple[Call, ...], replies: list[Reply]
@@ -87,12 +129,33 @@ class RedisLink(ThreadParking, Quiet):
         for i in unknown:
             replies[i] = connection.read()
 
+    def _confirmed(
+        self, connection: BlockingConnection, requests: tuple[Call, ...], replies: list[Reply]
+    ) -> list[Reply]:
+        """Replies that count only if enough replicas have what was written.  One more round trip
+        for all of them, and none if nothing was granted or renewed."""
+        written = [i for i, each in enumerate(requests) if needs_confirmation(each, replies[i])]
+        if not written:
+            return replies
+        until, wanted = min(each.until for each in requests), connection.replicas
+        connection.prepare(until)
+        acknowledged = connection.ask(command(*wait_command(wanted, until - now())))
+        if isinstance(acknowledged, hiredis.ReplyError):
+            acknowledged = self._refused(connection, requests[0], acknowledged)
+        for i in written:
+            why = unconfirmed(requests[i], acknowledged, wanted, self._factory.label)
+            replies[i] = replies[i] if why is None else why
+        return replies
+
     def _unanswered(self, connection: BlockingConnection, cause: OSError) -> StoreError:
         """Close a connection that failed: a late reply must not be taken for another's."""
         connection.close()
         if self._forked:
             return forked(self._factory.label)
-        if isinstance(cause, ConnectionError):
+        finder = self._factory.finder
+        if finder is not None:
+            finder.suspect()  # another server may be the primary by now
+        if finder is not None or isinstance(cause, ConnectionError):
             close_all(self._idle)  # they have ended with it
         if isinstance(cause, NotRedis):
             label, reached = self._factory.label, self._factory.reached
@@ -107,15 +170,37 @@ class RedisLink(ThreadParking, Quiet):
             error = connection.ask(packed(request, whole=True))
             if not isinstance(error, hiredis.ReplyError):
                 return error
+        if is_demoted(str(error)):
+            self._factory.leave(connection.generation)
         return from_reply(str(error), request.keys, self._factory.label)
 
+    def _follow(self, until: float) -> None:
+        """Ask now and then whether the primary is still the same, and leave one that is not."""
+        finder = self._factory.finder
+        if finder is not None and finder.is_due():
+            at = now()
+            finder.check(at + min((until - at) / 4, CHECKING))  # the call itself needs time too
+        if self._generation != self._factory.generation:
+            self._leave_former()
+
+    def _leave_former(self) -> None:
+        """End every connection to a server that is not the primary any more."""
+        self._generation = self._factory.generation
+        close_all(self._idle)
+        for connection in list(self._connections):
+            if connection.generation != self._generation:
+                connection.shut_down()  # a question that is under way ends now
+
     def _borrow(self, until: float) -> BlockingConnection:
+        factory = self._factory
+        if factory.finder is not None or self._generation != factory.generation:
+            self._follow(until)
         while self._idle:
             try:
                 connection = self._idle.pop()
             except IndexError:
                 break  # another thread was quicker
-            if connection.prepare(until):
+            if connection.prepare(until) and (factory.finder is None or not connection.outlived()):
                 return connection
             connection.close()
         connection = self._connect(until)
@@ -125,7 +210,12 @@ class RedisLink(ThreadParking, Quiet):
     def _connect(self, until: float) -> BlockingConnection:
         if self._closed:
             raise (forked if self._forked else closed)(self._factory.label)
-        connection = BlockingConnection(self._factory, until)
+        try:
+            connection = BlockingConnection(self._factory, until)
+        except StoreError:
+            if self._forked:
+                raise forked(self._factory.label) from None
+            raise
         self._connections.add(connection)
         if self._forked:  # while it was opened
             connection.close()
@@ -134,7 +224,9 @@ class RedisLink(ThreadParking, Quiet):
 
     def _give_back(self, connection: BlockingConnection) -> None:
         connection.replied = self._factory.reached = True
-        if len(self._idle) < KEPT and not self._closed:
+        if connection.generation != self._factory.generation:
+            connection.close()
+        elif len(self._idle) < KEPT and not self._closed:
             self._idle.append(connection)
         else:
             connection.close()

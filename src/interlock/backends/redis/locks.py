@@ -13,20 +13,17 @@ from ...model import KIND_CODES, Busy, Holder, LockInfo, use_of_owner, validity
 from ...steps import Call, Steps, call, together
 from .directory import described
 from .keys import (
-    TOKENS,
+    ONE_SERVER,
     Keys,
+    Layout,
     Topic,
     counter_key,
     is_ours,
     keys_of,
-    queue_key,
     tomb_key,
     wake_topic,
 )
 from .scripts import TOMBSTONE_MS, in_seconds, ms, released, script, text, texts
-
-#: Holds in one renewal script: long enough to be cheap, short enough to let others in.
-BATCH = 250
 
 #: How many of ours may come for each time that one of ours was refused because of Java, which
 #: takes several turns in the time of one refusal.
@@ -46,9 +43,9 @@ class RedisLockStore:
     reentrant, shared, leases_expire = True, False, True
     own_places = takes_turns = False
 
-    def __init__(self, label: str) -> None:
+    def __init__(self, label: str, places: Layout = ONE_SERVER) -> None:
         self.label, self.kind_code = label, KIND_CODES[self.kind]
-        layout = self.layout
+        self.places, self._keys_of, layout = places, places.keys_of, self.layout
         self._attempt, self._release = script(f"{layout}_attempt"), script(f"{layout}_release")
         self._renew, self._look = script(f"{layout}_renew"), script(f"{layout}_look")
 
@@ -64,8 +61,9 @@ class RedisLockStore:
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        beside = keys_of(name)
-        keys = (name, beside.queue, beside.tombs + owner, TOKENS, *self._turn_keys(beside)[:1])
+        beside = self._keys_of(name)
+        turns = self._turn_keys(beside)[:1]
+        keys = (name, beside.queue, beside.tombs + owner, beside.tokens, *turns)
         args = (owner, math.ceil(lease * 1000), int(waits))
         return call(self._attempt, keys, args, until, self._attempted)
 
@@ -97,14 +95,15 @@ class RedisLockStore:
         return ()
 
     def release(self, name: str, owner: str, until: float) -> Steps[bool]:
-        beside = keys_of(name)
-        keys = (name, beside.queue, *self._turn_keys(beside))
+        beside = self._keys_of(name)
+        keys = (name, beside.queue, *self._turn_keys(beside), *beside.never)
         args = (owner, *self._release_args(name))
         return call(self._release, keys, args, until, released)
 
     def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
-        beside = keys_of(name)
-        keys = (name, beside.queue, *self._turn_keys(beside), beside.tombs + owner)
+        beside = self._keys_of(name)
+        turns, tomb = self._turn_keys(beside), beside.tombs + owner
+        keys = (name, beside.queue, *turns, tomb, *beside.never)
         args = (owner, *self._release_args(name), TOMBSTONE_MS, reason)
         return call(self._release, keys, args, until, released)
 
@@ -116,7 +115,8 @@ class RedisLockStore:
     ) -> Steps[Sequence[bool | StoreError]]:
         if not holds:
             return []
-        batches = [holds[start : start + BATCH] for start in range(0, len(holds), BATCH)]
+        size = self.places.batch
+        batches = [holds[start : start + size] for start in range(0, len(holds), size)]
         calls = [self._renewal(batch, lease, until) for batch in batches]
         replies = yield from together(calls)
         return [
@@ -143,7 +143,7 @@ class RedisLockStore:
 
     def _look_at(self, name: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         """The keys that are looked at, and what else the script is told."""
-        return (name, queue_key(name)), ()
+        return (name, self._keys_of(name).queue), ()
 
     def _read_holder(self, answer: Sequence[Any]) -> Holder:
         return Holder(text(answer[1]), expires_in=in_seconds(answer[2]))
@@ -183,8 +183,8 @@ class RedisLocks(RedisLockStore):
 
     kind = layout = "lock"
 
-    def __init__(self, label: str) -> None:
-        super().__init__(label)
+    def __init__(self, label: str, places: Layout = ONE_SERVER) -> None:
+        super().__init__(label, places)
         self._turns = ForeignTurns()
 
     def _attempted(self, name: str, answer: Any) -> int | Busy:
@@ -205,8 +205,10 @@ class RedisLocks(RedisLockStore):
         return (beside.courtesy, beside.turns)
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
-        mine = wake_topic(owner)
-        return (mine, Topic(keys_of(name).channel, None)) if busy.foreign else (mine,)
+        beside, mine = self._keys_of(name), wake_topic(owner)
+        if busy.foreign:
+            return mine, Topic(beside.channel, None), *beside.slot
+        return mine, *beside.slot
 
 
 class RedisFencedLocks(RedisLocks):
@@ -219,13 +221,13 @@ class RedisFencedLocks(RedisLocks):
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        beside = keys_of(name)
+        beside = self._keys_of(name)
         keys = (name, beside.queue, beside.tombs + owner, counter_key(name), beside.courtesy)
         args = (owner, math.ceil(lease * 1000), int(waits), 1)
         return call(self._attempt, keys, args, until, self._attempted)
 
     def _look_at(self, name: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-        return (name, queue_key(name), counter_key(name)), ()
+        return (name, self._keys_of(name).queue, counter_key(name)), ()
 
     def _read_holder(self, answer: Sequence[Any]) -> Holder:
         """The last number that was given out is the holder's."""
@@ -251,7 +253,7 @@ class RedisMutexes(RedisLockStore):
         return ()
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
-        return (wake_topic(owner),)
+        return wake_topic(owner), *self._keys_of(name).slot
 
 
 def _reason(name: str, answer: Any) -> str:

@@ -13,7 +13,16 @@ from ...ledger import OTHER_KIND, refusal
 from ...model import KIND_CODES, Busy, Holder, LockInfo, kind_of_owner, use_of_owner
 from ...steps import Call, Steps, call
 from .directory import described
-from .keys import TOKENS, Topic, hold_key, is_ours, keys_of, queue_key, rw_channel, tag, wake_topic
+from .keys import (
+    ONE_SERVER,
+    Layout,
+    Topic,
+    hold_key,
+    is_ours,
+    rw_channel,
+    tag,
+    wake_topic,
+)
 from .locks import RedisLockStore
 from .scripts import TOMBSTONE_MS, UNSETTLED, in_seconds, ms, released, script, text
 
@@ -34,8 +43,9 @@ class RedisRwLocks(RedisLockStore):
 
     kind = layout = "rwlock"
 
-    def __init__(self, mode: str, label: str) -> None:
+    def __init__(self, mode: str, label: str, places: Layout = ONE_SERVER) -> None:
         self.mode, self.label, self.kind_code = mode, label, KIND_CODES[mode]
+        self.places, self._keys_of = places, places.keys_of
         self.shared = mode == "read"
         self._attempt, self._look = script("rwlock_attempt"), script("rwlock_look")
         self._release, self._leave = script("rwlock_release"), script("rwlock_leave")
@@ -47,8 +57,8 @@ class RedisRwLocks(RedisLockStore):
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        queue, tombs, *_ = keys_of(name)
-        keys = (name, queue, tombs + owner, TOKENS)
+        beside = self._keys_of(name)
+        keys = (name, beside.queue, beside.tombs + owner, beside.tokens)
         args = (owner, self.mode, ms(lease), int(waits), tag(name))
         for _ in range(ROUNDS):
             answer: Any = yield from call(self._attempt, keys, args, until)
@@ -85,21 +95,22 @@ class RedisRwLocks(RedisLockStore):
         self, name: str, owner: str, tomb_ms: int, reason: str, until: float
     ) -> Steps[bool]:
         """Give back what a reader holds, which may be one of very many."""
-        queue, tombs, *_ = keys_of(name)
-        keys = (name, queue, tombs + owner)
+        beside = self._keys_of(name)
+        keys = (name, beside.queue, beside.tombs + owner, *beside.never)
         return call(self._leave, keys, (owner, tag(name), tomb_ms, reason), until, released)
 
     def _give_back(
         self, name: str, owner: str, asker: str, tomb_ms: int, reason: str, until: float
     ) -> Steps[bool]:
         """Give back what `owner` holds; without one, let in the waiters due before the asker."""
-        queue, tombs, *_ = keys_of(name)
-        keys = (name, queue, tombs + owner)
+        beside = self._keys_of(name)
+        keys = (name, beside.queue, beside.tombs + owner, *beside.never)
         args = (owner, asker, tag(name), tomb_ms, reason)
         return call(self._release, keys, args, until, released)
 
     def downgrade(self, name: str, owner: str, lease: float, until: float) -> Steps[bool]:
-        keys = (name, queue_key(name), hold_key(name, owner))
+        beside = self._keys_of(name)
+        keys = (name, beside.queue, hold_key(name, owner), *beside.never)
         args = (owner, ms(lease), tag(name))
         return call(self._downgrade, keys, args, until, released)
 
@@ -108,7 +119,8 @@ class RedisRwLocks(RedisLockStore):
         return Call(self._renew, keys, (ms(lease), *(owner for _, owner in batch)), until)
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        keys = (name, queue_key(name))
+        beside = self._keys_of(name)
+        keys = (name, beside.queue, *beside.never)
         answer: Any = yield from call(self._look, keys, (tag(name),), until)
         if answer[0] == 0:
             return None
@@ -123,8 +135,8 @@ class RedisRwLocks(RedisLockStore):
         return LockInfo(name, self.kind, holders, near, int(answer[1]))
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
-        mine = wake_topic(owner)
-        return (mine, Topic(rw_channel(name), None)) if busy.foreign else (mine,)
+        mine, slot = wake_topic(owner), self._keys_of(name).slot
+        return (mine, Topic(rw_channel(name), None), *slot) if busy.foreign else (mine, *slot)
 
 
 def _owner_of(field: str) -> str:

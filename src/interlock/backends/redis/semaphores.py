@@ -14,7 +14,7 @@ from ...ledger import BUSY, GRANTED, UNSET, refusal
 from ...model import KIND_CODES, Busy, Holder, LockInfo, kind_of_owner, permit_id
 from ...steps import Call, Steps, call
 from .directory import described
-from .keys import TOKENS, Topic, count_keys, is_ours, keys_of, queue_key, wake_topic
+from .keys import ONE_SERVER, Layout, Topic, count_keys, is_ours, wake_topic
 from .locks import RedisLockStore
 from .scripts import TOMBSTONE_MS, UNSETTLED, in_seconds, ms, released, script, text, texts
 
@@ -36,7 +36,10 @@ class RedisPermitStore(RedisLockStore):
     layout = "permits"
     reentrant, shared = False, True
 
-    def __init__(self, permits: int | None, weight: int, label: str) -> None:
+    def __init__(
+        self, permits: int | None, weight: int, label: str, places: Layout = ONE_SERVER
+    ) -> None:
+        self.places, self._keys_of = places, places.keys_of
         self.label, self.kind_code = label, KIND_CODES[self.kind]
         self.permits, self.weight = permits, weight
         self._attempt, self._release = script("permits_attempt"), script("permits_release")
@@ -69,8 +72,9 @@ class RedisPermitStore(RedisLockStore):
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        queue, tombs, *_ = keys_of(name)
-        keys = (name, *self._holders(name), count_keys(name).marker, queue, tombs + owner, TOKENS)
+        beside, marker = self._keys_of(name), count_keys(name).marker
+        tomb = beside.tombs + owner
+        keys = (name, *self._holders(name), marker, beside.queue, tomb, beside.tokens)
         waiter = self._waiter(owner, self.weight)
         share = self._share(owner, self.weight)
         args = (self.kind, self.kind_code, waiter, ms(lease), int(waits), share)
@@ -133,8 +137,8 @@ class RedisPermitStore(RedisLockStore):
         reason: str,
         until: float,
     ) -> Steps[bool]:
-        queue, tombs, *_ = keys_of(name)
-        keys = (name, self._holders(name)[0], queue, tombs + owner)
+        beside, holders = self._keys_of(name), self._holders(name)[0]
+        keys = (name, holders, beside.queue, beside.tombs + owner, *beside.never)
         args = (self.kind_code, waiter, count_keys(name).channel, tomb_ms, reason)
         return call(self._release, keys, args, until, released)
 
@@ -158,12 +162,14 @@ class RedisPermitStore(RedisLockStore):
         return LockInfo(name, self.kind, holders, near, answer[3], total, free)
 
     def _look_at(self, name: str) -> tuple[tuple[str, ...], tuple[Any, ...]]:
-        keys = (name, *self._holders(name), count_keys(name).marker, queue_key(name))
+        keys = (name, *self._holders(name), count_keys(name).marker, self._keys_of(name).queue)
         return keys, (self.kind,)
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
-        mine = wake_topic(owner)
-        return (mine, Topic(count_keys(name).channel, None)) if busy.foreign else (mine,)
+        mine, slot = wake_topic(owner), self._keys_of(name).slot
+        if busy.foreign:
+            return mine, Topic(count_keys(name).channel, None), *slot
+        return mine, *slot
 
 
 class RedisSemaphores(RedisPermitStore):
@@ -189,8 +195,8 @@ class RedisLeasedSemaphores(RedisPermitStore):
 
     kind = "leased_semaphore"
 
-    def __init__(self, permits: int | None, label: str) -> None:
-        super().__init__(permits, 1, label)
+    def __init__(self, permits: int | None, label: str, places: Layout = ONE_SERVER) -> None:
+        super().__init__(permits, 1, label, places)
 
     def _holders(self, name: str) -> tuple[str, str]:
         return count_keys(name).leases, count_keys(name).shares

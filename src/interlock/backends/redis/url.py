@@ -1,4 +1,4 @@
-"""How to reach a Redis server: a reader of URLs.
+"""How to reach a Redis server, by itself or by the Sentinels that watch it: a reader of URLs.
 
 Only the parameters listed here are accepted: a URL often comes from outside the program, and
 must be able neither to switch verification off nor to slip in commands.
@@ -8,20 +8,37 @@ from __future__ import annotations
 
 import re
 import socket
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from ...errors import Unsupported, UsageError
-from ...model import as_seconds, spelled
+from ...model import as_seconds, checked_count, spelled
 from ...passwords import Password
 
-SCHEMES = {"redis": "tcp", "valkey": "tcp", "rediss": "tls", "valkeys": "tls", "unix": "unix"}
+#: Where Sentinels are asked for the server, and how they and it are reached.
+SENTINEL_SCHEMES = {"redis+sentinel": "tcp", "rediss+sentinel": "tls"}
+
+SCHEMES = {
+    **dict.fromkeys(("redis", "valkey"), "tcp"),
+    **dict.fromkeys(("rediss", "valkeys"), "tls"),
+    "unix": "unix",
+    **SENTINEL_SCHEMES,
+}
+
+#: The port of a Sentinel, and seconds for an answer or a connection of the server that it names:
+#: a server that stays silent may have been replaced, so the Sentinels are asked again about as
+#: often as a waiter polls.
+SENTINEL_PORT, SENTINEL_TIMEOUT = 26379, 2.0
 
 _TIMES = ("timeout", "connect_timeout")
 _FILES = ("ca_certs", "certfile", "keyfile")
-_ALLOWED = {"db", "protocol", "client_name", *_TIMES, *_FILES}
+_ALLOWED = {"db", "protocol", "client_name", "replicas", *_TIMES, *_FILES}
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
+
+#: What Redis allows in the name of a service.
+_SERVICE = re.compile(r"[A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
@@ -43,24 +60,47 @@ class RedisSettings:
     ca_certs: str | None = None
     certfile: str | None = None
     keyfile: str | None = None
+    #: How many replicas must confirm a grant and a renewal; None where the server is to be asked.
+    replicas: int | None = 0
+    #: Where Sentinels are asked for the server, and as what they know it.
+    sentinels: tuple[tuple[str, int], ...] = ()
+    service: str = ""
     #: Set in code only, never by a URL.
+    sentinel_username: str | None = None
+    sentinel_password: Password | None = field(default=None, repr=False)
     insecure_tls: bool = False
 
     @property
     def label(self) -> str:
         """How to name this server to people."""
+        if self.sentinels:
+            scheme = "rediss+sentinel" if self.transport == "tls" else "redis+sentinel"
+            hosts = ",".join(spelled_address(*each) for each in self.sentinels)
+            return f"{scheme}://{hosts}/{self.service}/{self.db}"
         scheme = {"tcp": "redis", "tls": "rediss", "unix": "unix"}[self.transport]
         if self.transport == "unix":
             return f"unix://{self.path}?db={self.db}"
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{scheme}://{host}:{self.port}/{self.db}"
+        return f"{scheme}://{spelled_address(self.host, self.port)}/{self.db}"
+
+
+def spelled_address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def with_options(settings: RedisSettings, options: Mapping[str, Any]) -> RedisSettings:
+    """Add what was said in code, which counts more than a URL."""
+    if "replicas" in options:
+        checked_count("replicas", options["replicas"], least=0)
+    return replace(settings, **options)
 
 
 def read_url(url: str) -> RedisSettings:
     """Read a URL, or say which part of it is wrong; the password is never repeated."""
-    parts = _split(url)
-    scheme = parts.scheme.lower()
-    if scheme not in SCHEMES:
+    scheme = url.partition(":")[0].lower()
+    if scheme in SENTINEL_SCHEMES:
+        return _read_sentinels(url, scheme)
+    parts = split_url(url)
+    if (scheme := parts.scheme.lower()) not in SCHEMES:
         raise UsageError(f"{scheme}:// is not a Redis URL; use one of {', '.join(SCHEMES)}")
     given: dict[str, Any] = {"transport": SCHEMES[scheme]}
     given.update(_credentials(parts))
@@ -69,7 +109,33 @@ def read_url(url: str) -> RedisSettings:
     return RedisSettings(**given)
 
 
-def _split(url: str) -> SplitResult:
+def _read_sentinels(url: str, scheme: str) -> RedisSettings:
+    """Read `scheme://user:password@h1,h2:26380,h3/service/db?name=value`."""
+    rest = url.partition("://")[2]
+    netloc = re.split("[/?#]", rest, maxsplit=1)[0]
+    credentials, at, hosts = netloc.rpartition("@")
+    parts = split_url(f"redis://{credentials}{at}{rest[len(netloc) :]}")
+    service, _, db = parts.path.strip("/").partition("/")
+    if not _SERVICE.fullmatch(service):
+        # What stands here may be half of a password with a slash in it: it is not repeated.
+        raise UsageError(f"the URL must name the service: {scheme}://h1,h2,h3/service")
+    given: dict[str, Any] = dict.fromkeys(_TIMES, SENTINEL_TIMEOUT)
+    given["transport"] = SENTINEL_SCHEMES[scheme]
+    given.update(service=service, sentinels=_sentinels(hosts), replicas=None)
+    if db:
+        given["db"] = _number("database", db)
+    return RedisSettings(**{**given, **_credentials(parts), **_parameters(parts.query)})
+
+
+def _sentinels(hosts: str) -> tuple[tuple[str, int], ...]:
+    """The address of each Sentinel, once."""
+    if "," in hosts and "" in hosts.split(","):
+        raise UsageError("a host is missing before or after a ',' in the URL")
+    parts = (split_url(f"redis://{host}") for host in hosts.split(","))
+    return tuple(dict.fromkeys(_host_and_port(each, SENTINEL_PORT) for each in parts))
+
+
+def split_url(url: str) -> SplitResult:
     """Cut a URL into parts.  The library's own errors quote it, password and all."""
     if _CONTROL.search(url):
         raise UsageError("the URL contains a space or a control character: write it as %XX")
@@ -94,8 +160,16 @@ def _place(parts: SplitResult, scheme: str) -> dict[str, Any]:
         if not parts.path or parts.hostname:
             raise UsageError("a unix:// URL needs the path of the socket: unix:///run/redis.sock")
         return {"path": unquote(parts.path)}
+    host, port = _host_and_port(parts, 6379)
+    place: dict[str, Any] = {"host": host, "port": port}
+    if (db := parts.path.strip("/")) != "":
+        place["db"] = _number("database", db)
+    return place
+
+
+def _host_and_port(parts: SplitResult, usual_port: int) -> tuple[str, int]:
     try:
-        port = 6379 if parts.port is None else parts.port
+        port = usual_port if parts.port is None else parts.port
     except ValueError:
         port = 0
     if port == 0:
@@ -103,10 +177,7 @@ def _place(parts: SplitResult, scheme: str) -> dict[str, Any]:
     host = unquote(parts.hostname or "localhost")
     if _CONTROL.search(host) or "@" in host or "/" in host:
         raise UsageError("the host in the URL contains a character that no host name has")
-    place: dict[str, Any] = {"host": host, "port": port}
-    if (db := parts.path.strip("/")) != "":
-        place["db"] = _number("database", db)
-    return place
+    return host, port
 
 
 def _parameters(query: str) -> dict[str, Any]:
@@ -131,8 +202,8 @@ def _pairs(query: str) -> list[tuple[str, str]]:
 def _parameter(word: str, value: str) -> Any:
     if word in _TIMES:
         return _seconds(word, value)
-    if word == "db":
-        return _number("database", value)
+    if word in ("db", "replicas"):
+        return _number("database" if word == "db" else "parameter 'replicas'", value)
     if word == "protocol":
         if value not in ("2", "3"):
             raise UsageError("parameter 'protocol' must be 2 or 3")

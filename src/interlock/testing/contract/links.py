@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any, cast
 
 from ...drive import now
 from ...errors import OutcomeUnknown, StoreUnavailable
 from ...spi import AsyncLink, Backend, Link
-from ...steps import Call
+from ...steps import Call, Enough
 
 #: Seconds that a link waits for an answer, however long it would be worth having.
 LONGEST = 5.0
@@ -75,10 +76,16 @@ class WatchedLink:
         return _lost(answer) if inspect.isawaitable(answer) else _drop()
 
     def together(self, requests: tuple[Call, ...]) -> Any:
+        return self._together(requests, self._link.together)
+
+    def ask_nodes(self, requests: tuple[Call, ...], enough: Enough) -> Any:
+        return self._together(requests, lambda requests: self._link.ask_nodes(requests, enough))
+
+    def _together(self, requests: tuple[Call, ...], ask: Callable[[Any], Any]) -> Any:
         self._traffic.note(*requests)
         if self._traffic.silent:
             return self._unanswered(min(request.until for request in requests))
-        answers = self._link.together(requests)
+        answers = ask(requests)
         if not self._traffic.loses(*requests):
             return answers
         return _all_lost(answers) if inspect.isawaitable(answers) else _dropped(answers)

@@ -10,8 +10,8 @@ import hashlib
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
@@ -33,6 +33,11 @@ class Script:
     #: Takes as many keys and arguments as the caller likes.
     many: bool
 
+    @cached_property
+    def confirmable(self) -> bool:
+        """Whether it grants or renews, so that replicas can be waited for."""
+        return self.name.endswith(("_attempt", "_renew"))
+
 
 @cache
 def script(name: str) -> Script:
@@ -42,11 +47,20 @@ def script(name: str) -> Script:
     return Script(
         name,
         text,
-        hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest(),
+        _sha(text),
         tuple(word for table, _, word in parameters if table == "KEYS"),
         tuple(word for table, _, word in parameters if table == "ARGV"),
         any(index == "*" for _, index, _ in parameters),
     )
+
+
+def remade(plain: Script, text: str) -> Script:
+    """The same operation by another text."""
+    return replace(plain, text=text, sha=_sha(text))
+
+
+def _sha(text: str) -> str:
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 # --- what scripts are told ----------------------------------------------------------------------

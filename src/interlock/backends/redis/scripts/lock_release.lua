@@ -4,7 +4,7 @@
 -- KEYS[2]  queue     sorted set of waiting owners, by arrival
 -- KEYS[3]  courtesy  will be there for a moment when it is Java's turn
 -- KEYS[4]  turns     how many of ours have come since, one after another
--- KEYS[5]  tomb      of a withdrawal, else left out: it will be there for a while, so that a late
+-- KEYS[5]  tomb      of a withdrawal, else not looked at: it will be there for a while, so that a late
 --                    question is refused
 -- ARGV[1]  owner     who gives it back, or is withdrawn
 -- ARGV[2]  channel   where Redisson's waiters listen
@@ -21,7 +21,7 @@ local lock, queue, courtesy, turns, tomb = KEYS[1], KEYS[2], KEYS[3], KEYS[4], K
 local owner, channel, patience, tomb_ms, reason = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local wake, provisional_ms = 'interlock:wake:', 2000
 
-if tomb then
+if tomb_ms then
   redis.call('ZREM', queue, owner) -- first: a script that has written is not stopped by maxmemory
   redis.call('SET', tomb, reason, 'PX', tomb_ms)
 end

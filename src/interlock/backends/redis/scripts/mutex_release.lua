@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  mutex    string, the owner
 -- KEYS[2]  queue    sorted set of waiting owners, by arrival
--- KEYS[3]  tomb     of a withdrawal, else left out: it will be there for a while, so that a late
+-- KEYS[3]  tomb     of a withdrawal, else not looked at: it will be there for a while, so that a late
 --                   question is refused
 -- ARGV[1]  owner    who gives it back, or is withdrawn
 -- ARGV[2]  tomb_ms  of a withdrawal: how long the owner stays refused
@@ -17,7 +17,7 @@ local mutex, queue, tomb = KEYS[1], KEYS[2], KEYS[3]
 local owner, tomb_ms, reason = ARGV[1], ARGV[2], ARGV[3]
 local wake, provisional_ms = 'interlock:wake:', 2000
 
-if tomb then
+if tomb_ms then
   redis.call('ZREM', queue, owner) -- first: a script that has written is not stopped by maxmemory
   redis.call('SET', tomb, reason, 'PX', tomb_ms)
 end

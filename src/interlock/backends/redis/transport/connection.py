@@ -18,7 +18,7 @@ import hiredis
 
 from ....drive import now
 from ....steps import Reply
-from .handshakes import ConnectionFactory, open_blocking, socket_of
+from .handshakes import ConnectionFactory, abandon_socket, open_blocking, socket_of
 from .protocol import INCOMPLETE, new_reader
 
 #: Seconds after which an idle connection is looked at before it is used again.
@@ -56,6 +56,10 @@ class BlockingConnection:
 
     def __init__(self, factory: ConnectionFactory, until: float) -> None:
         self._connection = open_blocking(factory, until)
+        #: What it was opened for: see `handshakes.Opening`.
+        self.generation: int = self._connection.generation
+        self.replicas: int = self._connection.replicas
+        self._ends_at: float = self._connection.ends_at
         self._take_over(socket_of(self._connection))
         self._limit = factory.timeout
         self._timeout, self._used_at, self._until = -1.0, now(), until
@@ -70,6 +74,15 @@ class BlockingConnection:
             self._poll.register(sock, select.POLLIN)
         self._send, self._recv = sock.send, sock.recv
         self._feed, self._gets = self._reader.feed, self._reader.gets
+
+    @property
+    def until(self) -> float:
+        """Until when the replies to what was sent are awaited."""
+        return self._until
+
+    def fileno(self) -> int:
+        """So that several connections can be waited for at once."""
+        return self._socket.fileno()
 
     def prepare(self, until: float) -> bool:
         """Get ready for replies until then; False when the server has closed it meanwhile."""
@@ -185,19 +198,13 @@ class BlockingConnection:
         if self._kernel_times and not self._poll.poll(math.ceil(timeout * 1000)):
             raise TimeoutError("timed out")
 
-    def abandon(self) -> None:
-        """In a forked child: leave the socket to the parent, without a word.
+    def outlived(self) -> bool:
+        """Whether another one should take its place: see `handshakes.Opening`."""
+        return self._ends_at < now()
 
-        A child that returns from a signal handler into a call of its parent's must not take the
-        answer.  The descriptor stays taken, or the next file that is opened would be asked in its
-        stead.
-        """
-        with suppress(OSError):
-            void = os.open(os.devnull, os.O_RDWR)
-            try:
-                os.dup2(void, self._socket.fileno(), inheritable=False)
-            finally:
-                os.close(void)
+    def abandon(self) -> None:
+        """In a forked child: leave the socket to the parent, without a word."""
+        abandon_socket(self._socket)
 
     def shut_down(self) -> None:
         """End it while another thread uses it, which then closes it."""

@@ -17,7 +17,8 @@ from redis.retry import Retry
 from ....errors import UsageError
 from ....passwords import asked
 from ..url import RedisSettings
-from .handshakes import RecordedOpening, TimedOpening
+from .handshakes import ConnectionFactory, PrimaryFinder, RecordedOpening, TimedOpening
+from .sentinels import Sentinels, sentinel_settings
 
 BLOCKING = {
     "tcp": redis_connection.Connection,
@@ -31,12 +32,24 @@ ASYNCIO = {
 }
 
 
-class UrlFactory:
-    """Connections as a URL describes them: see `ConnectionFactory`."""
+class KnownServer:
+    """What factories share whose server has an address that stays."""
 
     reached = False
+    finder: PrimaryFinder | None = None
+    replicas: int | None = 0
+    generation = 0
+
+    def leave(self, generation: int) -> None:
+        if generation == self.generation:  # else another connection has said so
+            self.generation += 1
+
+
+class UrlFactory(KnownServer):
+    """Connections as a URL describes them: see `ConnectionFactory`."""
 
     def __init__(self, settings: RedisSettings) -> None:
+        self.replicas = settings.replicas
         self.label, self.timeout = settings.label, settings.timeout
         self.connect_timeout = settings.connect_timeout
         self.protocol = settings.protocol or 3
@@ -55,22 +68,48 @@ class UrlFactory:
         return {**self._options, **_credentials(self._settings), "protocol": protocol}
 
 
-class ClientFactory:
+class SentinelFactory(UrlFactory):
+    """Connections to the primary that Sentinels name: see `ConnectionFactory`."""
+
+    def __init__(self, settings: RedisSettings) -> None:
+        super().__init__(settings)
+        watchers: list[ConnectionFactory] = [
+            UrlFactory(each) for each in sentinel_settings(settings)
+        ]
+        self._sentinels = self.finder = Sentinels(settings, watchers, self._moved)
+
+    def _moved(self) -> None:
+        """The Sentinels name another primary."""
+        self.generation += 1
+
+    def leave(self, generation: int) -> None:
+        super().leave(generation)
+        self._sentinels.suspect()
+
+    def _with(self, protocol: int) -> dict[str, Any]:
+        primary = self._sentinels.primary
+        assert primary is not None, "a connection is opened when its server has been found"
+        place = {"host": primary.host, "port": primary.port}
+        return {**super()._with(protocol), **place}
+
+
+def factory_of(settings: RedisSettings) -> UrlFactory:
+    """How to open the connections that a URL describes."""
+    return SentinelFactory(settings) if settings.sentinels else UrlFactory(settings)
+
+
+class ClientFactory(KnownServer):
     """Connections like those of a redis-py client that the user has brought along: see
     `ConnectionFactory`."""
 
-    reached = False
-
-    def __init__(self, client: Any) -> None:
-        pool = client.connection_pool
+    def __init__(self, client: Any, replicas: int = 0) -> None:
+        self.replicas = replicas
+        pool = self._pool = client.connection_pool  # kept: connections by Sentinels refer to it
         self._class, self._options = pool.connection_class, dict(pool.connection_kwargs)
         self.timeout = self._options.get("socket_timeout") or 5.0
         self.connect_timeout = self._options.get("socket_connect_timeout") or self.timeout
         self.protocol = int(self._options.get("protocol") or 2)
-        where = self._options.get("path") or (
-            f"{self._options.get('host', 'localhost')}:{self._options.get('port', 6379)}"
-        )
-        self.label = f"redis://{where}/{self._options.get('db', 0)}"
+        self.label = _label_of(pool, self._options)
         self._asyncio = isinstance(client, redis_asyncio.Redis)
 
     def blocking(self) -> Any:
@@ -82,6 +121,17 @@ class ClientFactory:
         if not self._asyncio:
             raise UsageError("this is a blocking client: use interlock.connect(client)")
         return _made(self._class, self._options, AsyncRetry, RecordedOpening)
+
+
+def _label_of(pool: Any, options: dict[str, Any]) -> str:
+    """How to name the server of a redis-py client to people."""
+    where = options.get("path") or (
+        f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
+    )
+    db = options.get("db", 0)
+    if (service := getattr(pool, "service_name", None)) is not None:
+        return f"redis+sentinel:///{service}/{db}"
+    return f"redis://{where}/{db}"
 
 
 def _made(connection_class: Any, options: dict[str, Any], retry: Any, opening: type) -> Any:

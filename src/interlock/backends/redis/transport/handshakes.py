@@ -21,6 +21,8 @@ import math
 import os
 import socket
 import ssl
+import weakref
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -29,10 +31,25 @@ from redis import exceptions
 from ....drive import now
 from ....errors import InterlockError, StoreMisconfigured
 from ..errors import foreign, not_sent
+from ..topology import replicas_to_wait_for
+
+#: Seconds for which a primary is taken to have no replicas, because it had none.
+UNREPLICATED = 5.0
+
+
+class PrimaryFinder(Protocol):
+    """What knows, and asks, which server is the primary: see `sentinels.Sentinels`."""
+
+    def is_due(self) -> bool: ...
+    def suspect(self) -> None: ...
+    def find(self, until: float) -> None: ...
+    async def find_async(self, until: float) -> None: ...
+    def check(self, until: float) -> None: ...
+    async def check_async(self, until: float) -> None: ...
 
 
 class ConnectionFactory(Protocol):
-    """How to open connections to one server."""
+    """How to open connections to one server, or to the primary of several."""
 
     label: str
     timeout: float
@@ -41,6 +58,16 @@ class ConnectionFactory(Protocol):
     protocol: int
     #: Whether a Redis server has ever answered there.
     reached: bool
+    #: Whom to ask for the server before each connection; None where its address is known.
+    finder: PrimaryFinder | None
+    #: How many replicas must confirm what is written; None is one, where there are any.
+    replicas: int | None
+    #: Grows when connections made before are of no use any more.
+    generation: int
+
+    def leave(self, generation: int) -> None:
+        """The server is no primary any more: no connection of this generation is of use."""
+        ...
 
     def blocking(self) -> Any: ...
     def asyncio(self) -> Any: ...
@@ -52,6 +79,7 @@ class TimedSocket:
     def __init__(self, raw: socket.socket, until: float) -> None:
         self.raw, self._until, self._pid = raw, until, os.getpid()
         self.last_read = b""
+        _with_redis_py.add(self)
 
     def _limited(self) -> socket.socket:
         if self._pid != os.getpid():
@@ -81,6 +109,34 @@ class TimedSocket:
         return getattr(self.raw, name)
 
 
+#: Sockets that redis-py uses, before a link takes them over.
+_with_redis_py: weakref.WeakSet[TimedSocket] = weakref.WeakSet()
+
+
+def abandon_socket(sock: socket.socket) -> None:
+    """In a forked child: leave a socket to the parent, without a word.
+
+    A child that returns from a signal handler into a call of its parent's must neither ask nor
+    take the answer.  The descriptor stays taken, or the next file that is opened would be asked
+    in its stead.
+    """
+    with suppress(OSError):
+        void = os.open(os.devnull, os.O_RDWR)
+        try:
+            os.dup2(void, sock.fileno(), inheritable=False)
+        finally:
+            os.close(void)
+
+
+def _abandon_handshakes() -> None:
+    for each in list(_with_redis_py):
+        abandon_socket(each.raw)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_abandon_handshakes)
+
+
 class RecordingStream:
     """A stream that remembers what was read last; asyncio limits the whole of a handshake."""
 
@@ -95,7 +151,18 @@ class RecordingStream:
         return getattr(self._raw, name)
 
 
-class TimedOpening:
+class Opening:
+    """What is known of a connection since it was opened."""
+
+    #: The `ConnectionFactory.generation` that it belongs to.
+    generation = 0
+    #: How many replicas must confirm what is written on it.
+    replicas = 0
+    #: When another one should take its place.
+    ends_at = math.inf
+
+
+class TimedOpening(Opening):
     """Mixed into a blocking connection of redis-py: it is open at `until`, or has failed."""
 
     until = math.inf
@@ -127,7 +194,7 @@ class TimedOpening:
         return b"" if self._latest is None else self._latest.last_read
 
 
-class RecordedOpening:
+class RecordedOpening(Opening):
     """Mixed into an asyncio connection of redis-py: it knows what it read last."""
 
     _stream: RecordingStream | None = None
@@ -149,16 +216,33 @@ class RecordedOpening:
 
 def open_blocking(factory: ConnectionFactory, until: float) -> Any:
     """Open a blocking connection, with all that belongs to it, until then and no longer."""
+    until = min(until, now() + factory.connect_timeout)
+    if factory.finder is not None:
+        factory.finder.find(until)
+    generation = factory.generation  # before the address is read: it may change meanwhile
     connection = factory.blocking()
-    connection.until = min(until, now() + factory.connect_timeout)
+    connection.until, connection.generation = until, generation
+    connection.replicas = factory.replicas or 0
     try:
         connection.connect()
+        if factory.finder is not None:
+            connection.send_command("ROLE")
+            _admit(connection, connection.read_response(), factory)
     except Exception as cause:
+        connection.disconnect()
         raise connecting_failed(cause, factory, connection) from cause
     except BaseException as interruption:
+        connection.disconnect()
         _close_unowned(interruption.__traceback__)
         raise
     return connection
+
+
+def _admit(connection: Any, role: Any, factory: ConnectionFactory) -> None:
+    """Take a server that is a primary, and no other."""
+    connection.replicas = replicas_to_wait_for(role, factory.replicas, factory.label)
+    if factory.replicas is None and not connection.replicas:
+        connection.ends_at = now() + UNREPLICATED  # after a failover replicas come back one by one
 
 
 def _close_unowned(trace: TracebackType | None) -> None:
@@ -175,18 +259,30 @@ async def open_asyncio(factory: ConnectionFactory) -> Any:
     """The same for asyncio, where all tasks share one connection, and so one limit."""
     connection: Any = None
     try:
-        connection = factory.asyncio()
         async with asyncio.timeout(factory.connect_timeout):
+            if factory.finder is not None:
+                await factory.finder.find_async(now() + factory.connect_timeout)
+            generation = factory.generation
+            connection = factory.asyncio()
+            connection.generation, connection.replicas = generation, factory.replicas or 0
             await connection.connect()
-    except Exception as cause:
+            if factory.finder is not None:
+                await connection.send_command("ROLE")
+                _admit(connection, await connection.read_response(), factory)
+    except BaseException as cause:
+        if connection is not None:
+            await connection.disconnect(nowait=True)
+        if not isinstance(cause, Exception):
+            raise
         raise connecting_failed(cause, factory, connection) from cause
     return connection
 
 
 def socket_of(connection: Any) -> socket.socket:
     """The socket of a blocking connection that has been opened."""
-    sock: socket.socket = connection._sock.raw
-    return sock
+    timed: TimedSocket = connection._sock
+    _with_redis_py.discard(timed)  # the link looks after it from now on
+    return timed.raw
 
 
 def transport_of(connection: Any) -> asyncio.Transport:
@@ -206,10 +302,14 @@ def connecting_failed(
 ) -> InterlockError:
     """Why a connection could not be opened, in words."""
     label = factory.label
+    if factory.finder is not None:
+        factory.finder.suspect()  # it may be another one by now
     if isinstance(cause, InterlockError):
         return cause
     if isinstance(cause, exceptions.InvalidResponse):
         return foreign(connection.last_read(), label, replied=False, reached=factory.reached)
+    if isinstance(cause, exceptions.NoPermissionError) and "'role'" in str(cause):
+        return StoreMisconfigured(f"{label} denies this user ROLE (see the ACL in docs)", label)
     if isinstance(cause, (exceptions.AuthenticationError, exceptions.NoPermissionError)):
         return StoreMisconfigured(f"{label} refused the user name or password", label)
     if isinstance(cause, exceptions.ResponseError):

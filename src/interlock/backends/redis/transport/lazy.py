@@ -25,7 +25,7 @@ class LazyConnection:
     def __init__(
         self,
         factory: ConnectionFactory,
-        on_message: Callable[[str, str], None],
+        on_message: Callable[[str, str | None], None],
         on_lost: Callable[[LazyConnection], None],
         only_subscribes: bool = False,
     ) -> None:
@@ -63,7 +63,15 @@ class LazyConnection:
         """The task that opens the connection; one for all callers."""
         if self._opening is None:
             self._opening = asyncio.create_task(self._open(), name="interlock-connect")
+            self._opening.add_done_callback(self._opening_ended)
         return self._opening
+
+    def _opening_ended(self, opening: asyncio.Task[None]) -> None:
+        """A task that is cancelled before its first step never runs, and tells its callers
+        nothing."""
+        if self._opening is opening:
+            self._opening = None
+            self._fail(StoreUnavailable("the event loop is closing", self._factory.label))
 
     async def _open(self) -> None:
         try:
@@ -76,14 +84,16 @@ class LazyConnection:
             raise
         else:
             self._connection = connection
-            self.mux = Mux(
+            self.mux = mux = Mux(
                 transport_of(connection),
                 self._factory,
                 self._only_subscribes,
                 self._on_message,
                 self._lost,
             )
-            self._send_unsent(self.mux)
+            mux.generation, mux.replicas = connection.generation, connection.replicas
+            mux.ends_at = connection.ends_at
+            self._send_unsent(mux)
         finally:
             self._opening = None
 

@@ -20,8 +20,9 @@ from ....errors import StoreError
 from ....steps import Call
 from ....tasks import Sent
 from ..errors import foreign, from_reply, is_noscript, not_answered
+from ..topology import is_demoted, needs_confirmation, unconfirmed, wait_command
 from .handshakes import ConnectionFactory
-from .protocol import INCOMPLETE, command, new_reader, packed
+from .protocol import ASKING, INCOMPLETE, command, new_reader, packed
 
 
 class PendingReply(Sent):
@@ -45,7 +46,7 @@ class Mux(asyncio.Protocol):
         transport: asyncio.Transport,
         factory: ConnectionFactory,
         only_subscribes: bool,
-        on_message: Callable[[str, str], None],
+        on_message: Callable[[str, str | None], None],
         on_lost: Callable[[], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
@@ -60,11 +61,21 @@ class Mux(asyncio.Protocol):
         self._alone = True
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = float("inf")
+        #: What it was opened for: see `handshakes.Opening`.
+        self.generation = self.replicas = 0
+        self.ends_at = float("inf")
+        #: Grants and renewals, with their replies, that replicas have to confirm.
+        self._unconfirmed: list[tuple[PendingReply, Any]] = []
+        self._demoted = False
         self._end_reason: str | StoreError = "the connection was closed"
         #: When a reply was complete last, and whether there was any.
         self.open, self.heard_at, self._replied = True, now(), False
         transport.set_protocol(self)
         transport.resume_reading()
+
+    def outlived(self) -> bool:
+        """Whether another one should take its place, and no call is in the way."""
+        return self.ends_at < now() and not self._pending
 
     @property
     def idle(self) -> bool:
@@ -78,6 +89,17 @@ class Mux(asyncio.Protocol):
 
     # --- sending ---------------------------------------------------------------------------
 
+    def ask_anyway(self, request: Call) -> PendingReply:
+        """Send a call to a node of a cluster, for a slot that is just moving there.
+
+        The script's text goes along: a node that does not know it would forget the permission.
+        """
+        self._enter(None)
+        pending = self._enter(None)
+        pending.request = request
+        self._write(ASKING + packed(request, whole=True))
+        return pending
+
     def call(self, pending: PendingReply, request: Call) -> None:
         """Send a call; its reply will settle `pending`."""
         pending.request, pending.channel = request, None
@@ -88,15 +110,15 @@ class Mux(asyncio.Protocol):
             self._schedule(pending.limit, at)
         self._write(packed(request))
 
-    def subscribe(self, channel: str) -> PendingReply:
+    def subscribe(self, channel: str, sharded: bool = False) -> PendingReply:
         """Subscribe; settled once the server has confirmed it."""
         pending = self._enter(channel)
-        self._write(command("SUBSCRIBE", channel))
+        self._write(command("SSUBSCRIBE" if sharded else "SUBSCRIBE", channel))
         return pending
 
-    def unsubscribe(self, channel: str) -> None:
+    def unsubscribe(self, channel: str, sharded: bool = False) -> None:
         """Unsubscribe; the confirmation is a push that no call waits for."""
-        self._write(command("UNSUBSCRIBE", channel))
+        self._write(command("SUNSUBSCRIBE" if sharded else "UNSUBSCRIBE", channel))
 
     def ping(self) -> PendingReply:
         """Ask the server whether it is there."""
@@ -148,14 +170,40 @@ class Mux(asyncio.Protocol):
                 reply = reader.gets()
         except hiredis.ProtocolError:
             self.abort(foreign(data, self._label, self._replied, self._factory.reached))
+        if self._demoted:  # only now: more replies may have come with the one that said so
+            self.abort("it is not the primary any more")
+        elif self._unconfirmed and self.open:
+            self._confirm()
 
     def _reply_received(self, reply: Any) -> None:
         pending = self._pending.popleft()
         if not pending.done():
             if isinstance(reply, hiredis.ReplyError):
                 self._refused(pending, str(reply))
+            elif self.replicas and pending.request and needs_confirmation(pending.request, reply):
+                self._unconfirmed.append((pending, reply))
             else:
                 pending.set_result(reply)
+
+    def _confirm(self) -> None:
+        """Ask once how many replicas have what was granted and renewed; later replies wait for
+        the answer, and what they grant is asked about together."""
+        written, self._unconfirmed = self._unconfirmed, []
+        waiting = self._enter(None)
+        left = min(pending.limit for pending, _ in written) - now()
+        self._write(command(*wait_command(self.replicas, left)))
+        waiting.add_done_callback(lambda _: self._settle(written, waiting))
+
+    def _settle(self, written: list[tuple[PendingReply, Any]], waiting: PendingReply) -> None:
+        """Hand out the replies that enough replicas have confirmed, and errors for the others."""
+        acknowledged: Any = waiting.exception() or waiting.result()
+        for pending, reply in written:
+            assert pending.request is not None  # it is the call of a store
+            why = unconfirmed(pending.request, acknowledged, self.replicas, self._label)
+            if why is None:
+                pending.set_result(reply)
+            else:
+                pending.set_exception(why)
 
     def _refused(self, pending: PendingReply, text: str) -> None:
         request = pending.request
@@ -166,11 +214,16 @@ class Mux(asyncio.Protocol):
             return
         keys = () if request is None else request.keys
         pending.set_exception(from_reply(text, keys, self._label))
+        if is_demoted(text):
+            self._factory.leave(self.generation)
+            self._demoted = True
 
     def _push_received(self, message: list[Any]) -> None:
-        if message[0] == b"message":
+        if message[0] in (b"message", b"smessage"):
             self._on_message(message[1].decode(), message[2].decode("utf-8", "replace"))
-        elif message[0] in (b"subscribe", b"pong"):
+        elif message[0] == b"sunsubscribe":
+            self._on_message(message[1].decode(), None)
+        elif message[0] in (b"subscribe", b"ssubscribe", b"pong"):
             pending = self._pending.popleft()
             if not pending.done():
                 pending.set_result(True)
@@ -208,6 +261,8 @@ class Mux(asyncio.Protocol):
             pending = self._pending.popleft()
             if not pending.done():
                 pending.set_exception(self._failure(reason))
+        for pending, _ in self._unconfirmed:
+            pending.set_exception(self._failure(reason))
         self._on_lost()
 
     def _failure(self, reason: str | StoreError) -> StoreError:

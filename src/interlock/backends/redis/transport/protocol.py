@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import hiredis
 
@@ -31,3 +31,17 @@ def packed(request: Call, whole: bool = False) -> bytes:
 
 def command(*words: str) -> bytes:
     return _pack(words)
+
+
+# --- clusters -----------------------------------------------------------------------------------
+
+#: Lets a node of a cluster answer the next command for a slot that is just moving there.
+ASKING = command("ASKING")
+
+#: Whether a channel is one of a slot: only the nodes of the slot pass its messages on.
+Sharded: TypeAlias = Callable[[str], bool]
+
+
+def never(channel: str) -> bool:
+    """On a single server every channel is of the whole server."""
+    return False

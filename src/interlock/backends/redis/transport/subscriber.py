@@ -19,9 +19,9 @@ import hiredis
 from ....drive import now
 from ....errors import StoreError, StoreMisconfigured
 from ....parking import LeaderFollowers, WaitingThread, is_mine
-from ..errors import from_reply
+from ..errors import Refused, from_reply
 from ..keys import Topic
-from .protocol import INCOMPLETE, SUBSCRIBING, command
+from .protocol import INCOMPLETE, SUBSCRIBING, Sharded, command, never
 
 #: Seconds of silence after which the server is pinged, and to wait for an answer to that, or to
 #: a subscription.
@@ -57,8 +57,13 @@ class Subscription(WaitingThread):
 class Subscriber:
     """One subscribed connection, read by the threads that wait."""
 
-    def __init__(self, connect: Callable[[float], SubscriberConnection], label: str) -> None:
-        self._connect, self._label = connect, label
+    def __init__(
+        self,
+        connect: Callable[[float], SubscriberConnection],
+        label: str,
+        sharded: Sharded = never,
+    ) -> None:
+        self._connect, self._label, self._sharded = connect, label, sharded
         # A connection cannot be read anew in the middle of a reply: see `nested`.
         self._threads = LeaderFollowers(self._lead)
         self._mutex = threading.RLock()
@@ -67,6 +72,10 @@ class Subscriber:
         #: Channels that the server was asked for, and those that it has confirmed.
         self._requested: set[str] = set()
         self._confirmed: set[str] = set()
+        #: Channels of a slot from which the server was asked to unsubscribe.
+        self._leaving: list[str] = []
+        #: Whether some were refused, so that they must be asked for again.
+        self._missing = False
         self._refusal: StoreError | None = None
         self._heard_at = self._asked_at = 0.0
         self._failures, self._retry_at = 0, 0.0
@@ -103,10 +112,15 @@ class Subscriber:
             if stale and self._connection is not None:
                 self._requested -= stale
                 self._confirmed -= stale
-                self._send("UNSUBSCRIBE", *stale)
+                self._leaving += filter(self._sharded, stale)
+                self._request("UNSUBSCRIBE", stale)
 
     def park(self, subscription: Subscription, until: float) -> bool:
         """Wait for a wake of this subscription, or the instant."""
+        if self._missing:
+            with self._mutex:
+                self._missing = False
+                self._subscribe()
         return self._threads.park(subscription, until)
 
     def engaged(self) -> bool:
@@ -141,16 +155,40 @@ class Subscriber:
 
     def _dispatch(self, message: Any) -> None:
         if isinstance(message, hiredis.ReplyError):
-            self._refusal = from_reply(str(message), (), self._label)
-            with self._mutex:
-                self._drop()  # which channel was meant is unknown: the next listener asks anew
-            self._wake_all()
-        elif isinstance(message, list) and message[0] == b"message":
+            self._refused(from_reply(str(message), (), self._label))
+        elif isinstance(message, list) and message[0] in (b"message", b"smessage"):
             self._deliver(message[1].decode(), message[2].decode("utf-8", "replace"))
-        elif isinstance(message, list) and message[0] == b"subscribe":
+        elif isinstance(message, list) and message[0] in (b"subscribe", b"ssubscribe"):
             if (channel := message[1].decode()) in self._requested:
                 self._confirmed.add(channel)
             self._nudge_all()
+        elif isinstance(message, list) and message[0] == b"sunsubscribe":
+            self._unsubscribed(message[1].decode())
+
+    def _refused(self, refusal: StoreError) -> None:
+        """Which channel was meant is unknown: the next listener asks anew."""
+        with self._mutex:
+            if isinstance(refusal, Refused):
+                # A slot has moved: its waiters find out by asking, and those of others ask anew.
+                unheard = self._requested - self._confirmed
+                self._requested -= {each for each in unheard if self._sharded(each)}
+                self._missing = True
+            else:
+                self._refusal = refusal
+                self._drop()
+        self._wake_all()
+
+    def _unsubscribed(self, channel: str) -> None:
+        """As we asked for; or the slot has been given away, and perhaps back: its waiters listen
+        anew, and ask."""
+        if channel in self._leaving:
+            self._leaving.remove(channel)
+            return
+        with self._mutex:
+            self._requested.discard(channel)
+            self._confirmed.discard(channel)
+            self._subscribe()
+        self._wake_all()
 
     def _deliver(self, channel: str, message: str) -> None:
         exact, any_message = Topic(channel, message), Topic(channel, None)
@@ -201,7 +239,15 @@ class Subscriber:
         if missing and self._connection is not None:
             self._requested |= missing
             self._asked_at = now()
-            self._send("SUBSCRIBE", *missing)
+            self._request("SUBSCRIBE", missing)
+
+    def _request(self, verb: str, channels: set[str]) -> None:
+        """Subscribe, or unsubscribe; channels of slots one at a time: each has its own slot."""
+        sharded = set(filter(self._sharded, channels))
+        if plain := channels - sharded:
+            self._send(verb, *plain)
+        for channel in sharded:
+            self._send(f"S{verb}", channel)
 
     def _send(self, *words: str) -> None:
         try:
@@ -238,3 +284,4 @@ class Subscriber:
         self._connection = None
         self._requested.clear()
         self._confirmed.clear()
+        self._leaving.clear()

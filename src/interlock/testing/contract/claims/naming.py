@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from ....errors import StoreMisconfigured
 from ..world import World
 
 NAMES = (
@@ -33,6 +34,9 @@ NAMES = (
     "\ufeff",
 )
 
+#: Braces that are no hash tag: a store that finds the place of a name by its tag may refuse them.
+UNTAGGED = ("{", "}", "{}")
+
 #: What stores use for themselves beside a lock called "plain".
 KEY_LIKE = (
     *("interlock:tokens", "interlock:queue:{plain}", "interlock:client:x", "interlock:wake:x"),
@@ -55,13 +59,24 @@ WRONG_TERMS: tuple[tuple[str, Any], ...] = (
 async def test_every_text_names_a_lock_of_its_own(world: World) -> None:
     alice, client = world.actor(), world.client()
 
-    holds = {name: await alice.acquire(world.lock(client, name), timeout=5) for name in NAMES}
+    names = [name for name in NAMES if not await refused(world, name)]
+    holds = {name: await alice.acquire(world.lock(client, name), timeout=5) for name in names}
 
     bob, other = world.actor(), world.client()
-    for name in NAMES:
+    for name in names:
         assert await bob.attempt(world.lock(other, name)) is None
         await alice.release(holds[name])
         assert await bob.attempt(world.lock(other, name)) is not None
+
+
+async def refused(world: World, name: str) -> bool:
+    """Whether the store says beforehand that it cannot keep a name, as it may of some."""
+    if name in UNTAGGED:
+        try:
+            await world.look(name)
+        except StoreMisconfigured as refusal:
+            return f"{name!r} cannot be kept" in str(refusal)
+    return False
 
 
 async def test_a_name_that_looks_like_a_key_of_a_store_harms_nobody(world: World) -> None:
@@ -81,6 +96,8 @@ async def test_a_name_that_looks_like_a_key_of_a_store_harms_nobody(world: World
 
 async def test_waiting_works_for_every_text(world: World) -> None:
     for name in ("{", "{tag}rest", "new\nline", "nul\0", "ключ", "\U0001f512" * 256):
+        if await refused(world, name):
+            continue
         alice, hers, _ = await world.held(name=name)
         _, _, coming = await world.waiting(name=name)
         await alice.release(hers)

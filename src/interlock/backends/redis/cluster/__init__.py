@@ -1,0 +1,14 @@
+"""Redis Cluster: many nodes, of which each serves some of 16384 slots.
+
+slots.py       pure: the slot of a key, and how names lie in slots
+slot_map.py    which node serves which slot, as far as is known
+routing.py     what becomes of a call that a node refused: the steps that both links run
+link.py, aio.py   the two links: one link of a single server for each node
+nodes.py       how each node is reached
+directory.py   the names of all nodes
+backend.py, url.py   as in every backend
+"""
+
+from .backend import ClusterBackend as ClusterBackend
+from .nodes import Nodes as Nodes
+from .url import read_cluster_url as read_cluster_url

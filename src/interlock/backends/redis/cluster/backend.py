@@ -1,0 +1,28 @@
+"""Every store of a Redis Cluster: see `spi.Backend`."""
+
+from __future__ import annotations
+
+from ....spi import AsyncLink, Link
+from ..backend import RedisBackend
+from .directory import ClusterDirectory
+from .nodes import Nodes
+from .slots import IN_SLOTS
+
+
+class ClusterBackend(RedisBackend):
+    """The stores of a single server, whose names lie in slots, and links to all nodes."""
+
+    def __init__(self, nodes: Nodes) -> None:
+        super().__init__(nodes, IN_SLOTS)
+        self._nodes = nodes
+        self.directory = ClusterDirectory()
+
+    def link(self) -> Link:
+        from .link import ClusterLink
+
+        return ClusterLink(self._nodes)
+
+    def alink(self) -> AsyncLink:
+        from .aio import ClusterAsyncLink
+
+        return ClusterAsyncLink(self._nodes)

@@ -1,0 +1,129 @@
+"""Which node of a cluster serves which slot, as far as a client knows."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+from ....drive import now
+from ....steps import Call
+from ..errors import Redirected
+from ..scripts import Script, remade, script, text
+from .slots import SLOTS, slot_of
+
+# Java's waiters listen on channels of slots where the server has them, and so do ours there.  Our
+# own wakes are told to all nodes: a waiter is found wherever its slot is on its way to.
+_TO_JAVA = re.compile(r"'PUBLISH', (?!wake)")
+_JAVA_WAITS = re.compile(r"'PUBSUB', 'NUMSUB', channel\b")
+
+#: What the names of Java's channels start with.
+JAVA = "redisson_"
+
+
+class Address(NamedTuple):
+    """Where a node is."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+class Destination(NamedTuple):
+    """Whom to ask; `anyway` though the slot is not the node's yet."""
+
+    address: Address
+    anyway: bool = False
+
+
+class SlotMap:
+    """Which node serves which slot; any thread may read it and write down what it learns.
+
+    It may be wrong at any time: a node that is asked in error says so, and executes nothing.
+    """
+
+    def __init__(self, seeds: Sequence[Address], label: str) -> None:
+        self.seeds, self.label = tuple(seeds), label
+        #: None until a node was asked.
+        self._owners: list[Address | None] | None = None
+        #: Every node that serves a slot; replaced, never changed.
+        self._primaries: set[Address] = set()
+        #: Whether the servers have channels of slots.
+        self._sharded = False
+        #: Nodes that have failed to answer: before they are asked again, the others are asked
+        #: whether they still serve what they did; and so no other node has to wait for them.
+        self.suspects: set[Address] = set()
+        self.learnt_at = -math.inf
+
+    def owner(self, slot: int) -> Address | None:
+        return None if self._owners is None else self._owners[slot]
+
+    def owner_of(self, request: Call) -> Address | None:
+        """The node that serves the first of the keys."""
+        owners = self._owners
+        return owners[slot_of(request.keys[0])] if owners is not None and request.keys else None
+
+    def primaries(self) -> list[Address]:
+        """Every node that serves a slot."""
+        return sorted(self._primaries)
+
+    def candidates(self) -> list[Address]:
+        """Whom to ask for the map, the likeliest to answer first."""
+        known = dict.fromkeys((*self.primaries(), *self.seeds))
+        return sorted(known, key=self.suspects.__contains__)
+
+    def note(self, moved: Redirected, asked: Address) -> Address:
+        """A slot has moved; answers where to."""
+        where = Address(moved.where[0] or asked.host, moved.where[1])
+        if moved.code == "MOVED" and self._owners is not None:
+            self._owners[moved.slot] = where
+            self._primaries = self._primaries | {where}
+        return where
+
+    def learn(self, answer: Any, asked: Address) -> None:
+        """A node has told its map: see cluster_map.lua."""
+        owners: list[Address | None] = [None] * SLOTS
+        primaries: set[Address] = set()
+        for first, last, primary, *_ in answer[2]:
+            where = Address(_host(primary[0], asked), int(primary[1]))
+            owners[first : last + 1] = [where] * (last + 1 - first)
+            primaries.add(where)
+        self._sharded, self._owners, self.learnt_at = bool(answer[1]), owners, now()
+        self._primaries = primaries
+        self.suspects.clear()
+
+    # --- channels of slots ----------------------------------------------------------------------
+
+    def sharded(self, channel: str) -> bool:
+        """Whether a channel is listened to as one of its slot."""
+        return self._sharded and channel.startswith(JAVA)
+
+    def spoken(self, request: Call) -> Call:
+        """A call as it is sent: where Java listens on channels of slots, it is told there."""
+        if not self._sharded or (twin := _in_shards(request.operation.name)) is None:
+            return request
+        return request._replace(operation=twin)
+
+
+@cache
+def _in_shards(name: str) -> Script | None:
+    """The script that tells Java on channels of slots; None where Java is told nothing."""
+    plain = script(name)
+    words = _TO_JAVA.sub("'SPUBLISH', ", plain.text)
+    words = _JAVA_WAITS.sub("'PUBSUB', 'SHARDNUMSUB', channel", words)
+    return None if words == plain.text else remade(plain, words)
+
+
+def _host(told: Any, asked: Address) -> str:
+    """A node that does not know its own name is where it was asked."""
+    host = text(told) if told else ""
+    return asked.host if host in ("", "?") else host
+
+
+#: Asks a node for its map.
+CLUSTER_MAP = script("cluster_map")

@@ -1,0 +1,128 @@
+"""The asyncio link to several nodes: one multiplexed connection to each."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Awaitable, Sequence
+from functools import partial
+from typing import Any
+
+from ....drive import now
+from ....errors import closed, forked
+from ....spi import Quiet
+from ....steps import Call, Enough, Reply, Wakes
+from ....tasks import Sent, TaskWakes, pause_task
+from ..aio import RedisAsyncLink, all_of
+from ..errors import not_answered
+from ..transport.factories import UrlFactory
+from ..url import RedisSettings
+from .meeting import SUBSCRIBING, Meeting, NodeWakes
+from .votes import Unawaited
+
+
+class Gathering:
+    """Calls to several nodes under way; settled when those that have answered are enough."""
+
+    def __init__(
+        self,
+        requests: Sequence[Call],
+        calls: Sequence[Sent],
+        labels: Sequence[str],
+        enough: Enough,
+        meeting: Meeting,
+    ) -> None:
+        self._requests, self._calls, self._labels = requests, calls, labels
+        self._enough, self._meeting = enough, meeting
+        self._until = min(request.until for request in requests)
+        self._replies: list[Reply] = [None] * len(calls)
+        self.whole = Sent()
+        if wait := meeting.until(now()):
+            asyncio.get_running_loop().call_later(wait - now(), self._look)
+        for place, each in enumerate(calls):
+            each.add_done_callback(partial(self._heard, place))
+        self._look()
+
+    def _heard(self, place: int, call: asyncio.Future[Any]) -> None:
+        failure = call.exception()  # also of a call that is not waited for any more
+        if failure is not None:
+            self._replies[place] = failure
+        elif now() < self._until:
+            self._replies[place] = call.result()
+        else:  # a reply that is too late is none
+            self._replies[place] = not_answered("timed out", self._label(place))
+        self._look()
+
+    def _look(self) -> None:
+        if self.whole.done():
+            return
+        replies = list(self._replies)
+        self._meeting.note(self._requests, replies, now())
+        if None not in replies or (not self._meeting.until(now()) and self._enough(replies)):
+            whole = [
+                self._unawaited(i) if reply is None else reply for i, reply in enumerate(replies)
+            ]
+            self.whole.set_result(whole)
+
+    def _label(self, place: int) -> str:
+        return self._labels[self._requests[place].node or 0]
+
+    def _unawaited(self, place: int) -> Unawaited:
+        label = self._label(place)
+        return Unawaited(f"the answer of {label} was not awaited", label)
+
+
+class QuorumAsyncLink(Quiet):
+    """See `spi.AsyncLink` and `spi.SeveralNodes`."""
+
+    ordered = True
+
+    def __init__(self, nodes: Sequence[RedisSettings], label: str) -> None:
+        self._nodes = [RedisAsyncLink(UrlFactory(settings)) for settings in nodes]
+        self._labels, self._meeting = [node.label for node in nodes], Meeting(len(nodes))
+        self._label, self._closed, self._forked = label, False, False
+        self._asking: weakref.WeakSet[Sent] = weakref.WeakSet()
+
+    def call(self, request: Call) -> Sent:
+        return self._nodes[request.node or 0].call(request)
+
+    def together(self, requests: tuple[Call, ...]) -> Awaitable[list[Reply]]:
+        return all_of([self.call(request) for request in requests])
+
+    def ask_nodes(self, requests: tuple[Call, ...], enough: Enough) -> Sent:
+        if self._closed:
+            refused = Sent()
+            refused.set_exception((forked if self._forked else closed)(self._label))
+            return refused
+        calls = [self.call(request) for request in requests]
+        whole = Gathering(requests, calls, self._labels, enough, self._meeting).whole
+        self._asking.add(whole)
+        return whole
+
+    async def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
+        """Listen to a node that answers: a wake is a hint, and one of them is enough."""
+        node = self._nodes[self._meeting.ear(now())]
+        return NodeWakes(node, await node.listen(topics, min(until, now() + SUBSCRIBING)))
+
+    async def park(self, wakes: Wakes | None, until: float) -> bool:
+        if isinstance(wakes, NodeWakes):
+            woken: bool = await wakes.link.park(wakes.wakes, until)
+            return woken
+        return await (wakes.wait(until) if isinstance(wakes, TaskWakes) else pause_task(until))
+
+    def local(self) -> Wakes:
+        return TaskWakes()
+
+    def after_fork(self) -> None:
+        self._closed = self._forked = True
+        for node in self._nodes:
+            node.after_fork()
+
+    def hang_up(self) -> None:
+        awaited = not all(each.done() for each in self._asking)
+        for node in self._nodes:
+            node.hang_up(awaited)
+
+    async def close(self) -> None:
+        self._closed = True
+        await asyncio.gather(*(node.close() for node in self._nodes))

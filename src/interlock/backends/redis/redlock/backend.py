@@ -1,0 +1,60 @@
+"""Every store of a set of Redis servers that vote: see `spi.Backend`."""
+
+from __future__ import annotations
+
+import random
+import time
+
+from ....drive import now
+from ....errors import Unsupported
+from ....spi import AsyncLink, BaseBackend, Link, PermitStore
+from .directory import QuorumDirectory
+from .locks import Quorum, QuorumLocks
+from .proposal import Proposal
+from .url import RedlockSettings
+
+_INSTEAD = "redis://, zk://, sqlite: and memory:// have"
+
+
+class RedlockBackend(BaseBackend):
+    """See `spi.Backend`: locks and mutexes.  What needs an order, or a count, needs one place
+    where it is kept, and a quorum has none."""
+
+    def __init__(self, settings: RedlockSettings) -> None:
+        super().__init__(settings.label)
+        self._settings = settings
+        labels = tuple(node.label for node in settings.nodes)
+        quorum = Quorum(
+            labels,
+            settings.label,
+            settings.longest_lease,
+            settings.restart_guard,
+            now,
+            random.random,
+            Proposal(time.time() - now()),
+        )
+        self.locks, self.mutexes = QuorumLocks("lock", quorum), QuorumLocks("mutex", quorum)
+        self.directory = QuorumDirectory(len(labels), settings.label)
+
+    def semaphores(self, permits: int | None, weight: int) -> PermitStore:
+        raise _uncounted(self.label, "semaphore")
+
+    def leased_semaphores(self, permits: int | None) -> PermitStore:
+        raise _uncounted(self.label, "leased_semaphore")
+
+    def link(self) -> Link:
+        from .link import QuorumLink
+
+        return QuorumLink(self._settings.nodes, self.label)
+
+    def alink(self) -> AsyncLink:
+        from .aio import QuorumAsyncLink
+
+        return QuorumAsyncLink(self._settings.nodes, self.label)
+
+
+def _uncounted(label: str, primitive: str) -> Unsupported:
+    return Unsupported(
+        f"{label} has no {primitive}(): nodes that know nothing of each other cannot count "
+        f"together; {_INSTEAD}"
+    )

@@ -1,0 +1,312 @@
+"""One connection of a blocking client to one of several nodes, which never blocks.
+
+A node that hangs must not hold up the others, not even while a connection to it is opened; and
+what is opened by way of redis-py blocks until its handshake is answered.  So this speaks for
+itself: it connects, says who it is, and sends and reads what the socket takes and has.
+
+A reply finds the call that it belongs to by its place in the order.  A call whose caller has gone
+on keeps its place, so that its late reply is read and thrown away.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import socket
+from collections import deque
+from contextlib import suppress
+from typing import Any
+
+import hiredis
+
+from ....drive import now
+from ....errors import StoreError, StoreMisconfigured
+from ....passwords import asked
+from ....steps import Call, Reply
+from ..errors import foreign, from_reply, is_noscript, not_answered, not_sent
+from ..transport.connection import FRESH
+from ..transport.protocol import INCOMPLETE, command, new_reader, packed
+from ..url import RedisSettings
+
+#: Bytes that wait for a node which takes nothing, at most.
+UNSENT = 1 << 20
+
+#: Seconds until a node that could not be reached is tried again: at first, and at most.
+PAUSES = (0.02, 0.5)
+
+_UNDER_WAY = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.EINTR}
+
+
+class AwaitedReply:
+    """The place of one call in the order of replies."""
+
+    __slots__ = ("came_at", "reply", "request", "since")
+
+    def __init__(self, request: Call | None, since: float) -> None:
+        #: None for a part of the handshake.
+        self.request, self.since = request, since
+        self.reply: Reply = None
+        self.came_at = since
+
+
+class ForkFlag:
+    """Raised in a forked child, for all connections of a link, also those to come."""
+
+    __slots__ = ("raised",)
+
+    def __init__(self) -> None:
+        self.raised = False
+
+
+class NodeConnection:
+    """A connection to one node, opened when it is needed and again when it was lost."""
+
+    _socket: socket.socket | None = None
+
+    def __init__(self, settings: RedisSettings, fork: ForkFlag) -> None:
+        self._settings, self.label, self._fork = settings, settings.label, fork
+        self._addresses: list[Any] = []
+        self._connecting = self._greeted = False
+        self._out = bytearray()
+        #: The scripts that the server has been sent as a whole, on this connection.
+        self._taught: set[Any] = set()
+        #: Calls that were sent, and those that wait until the node knows who we are.
+        self._sent: deque[AwaitedReply] = deque()
+        self._unsent: deque[AwaitedReply] = deque()
+        self._opened_at = self._retry_at = self._used_at = 0.0
+        self._failures, self._failure = 0, not_sent(ConnectionError("not connected"), self.label)
+
+    # --- calls ---------------------------------------------------------------------------------
+
+    def ask(self, request: Call, at: float) -> AwaitedReply:
+        """Send a call as soon as it can be sent; its reply is None until it is there."""
+        awaited = AwaitedReply(request, at)
+        self._check_age(at)
+        if self._greeted and at - self._used_at > FRESH:
+            self._read()  # the server may have closed it meanwhile
+        self._used_at = at
+        if self._socket is None and at >= self._retry_at:
+            self._open(at)
+        if self._socket is None or len(self._out) > UNSENT:
+            awaited.reply = self._why_not()
+        elif self._greeted:
+            self._send_call(awaited, request)
+        else:
+            self._unsent.append(awaited)
+        return awaited
+
+    def _send_call(self, awaited: AwaitedReply, request: Call) -> None:
+        """Send a script by its SHA-1, but the first time as a whole: no reader might be there any
+        more to hear that the server does not know it."""
+        script = request.operation
+        self._send(awaited, packed(request, whole=script not in self._taught))
+        self._taught.add(script)
+
+    def _why_not(self) -> StoreError:
+        if self._socket is not None:
+            return not_sent(TimeoutError(), self.label)
+        failure = self._failure
+        return type(failure)(str(failure), self.label, failure.final)  # each may get notes
+
+    def _check_age(self, at: float) -> None:
+        """Leave a node that has been silent for too long."""
+        oldest = self._sent[0].since if self._sent else at
+        opening = self._socket is not None and not self._greeted
+        if at - oldest > self._settings.timeout or (
+            opening and at - self._opened_at > self._settings.connect_timeout
+        ):
+            self._fail(TimeoutError("timed out"))
+
+    def _send(self, awaited: AwaitedReply, data: bytes) -> None:
+        self._sent.append(awaited)
+        self._out += data
+        if not self._connecting:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._fork.raised:
+            # A child that returns into a call of its parent must not repeat the question.
+            self._fail(ConnectionError("it belongs to the parent process"))
+            return
+        try:
+            while self._out and self._socket is not None:
+                del self._out[: self._socket.send(self._out)]
+        except BlockingIOError:
+            return
+        except OSError as cause:
+            self._fail(cause)
+
+    # --- what the socket waits for -------------------------------------------------------------
+
+    @property
+    def waits_for(self) -> tuple[int, int] | None:
+        """The descriptor, and for which events to wait; None when there is none."""
+        if self._socket is None:
+            return None
+        writes = select.POLLOUT if self._connecting or self._out else 0
+        return self._socket.fileno(), select.POLLIN | writes
+
+    def go_on(self) -> None:
+        """Do what can be done now: the descriptor is ready for it."""
+        try:
+            if self._connecting:
+                self._connected()
+            elif self._socket is not None:
+                self._flush()
+                self._read()
+        except OSError as cause:
+            self._fail(cause)
+
+    def _read(self) -> None:
+        sock, data = self._socket, b""
+        try:
+            while sock is not None and sock is self._socket:
+                if not (data := sock.recv(65536)):
+                    raise ConnectionError("the server closed the connection")
+                self._reader.feed(data)
+                while sock is self._socket and (reply := self._reader.gets()) is not INCOMPLETE:
+                    self._hear(reply)
+        except BlockingIOError:
+            return
+        except hiredis.ProtocolError:
+            self._end(foreign(data, self.label, self._greeted, self._greeted))
+        except OSError as cause:
+            self._fail(cause)
+
+    def _hear(self, reply: Any) -> None:
+        awaited = self._sent.popleft()
+        if awaited.request is None:
+            self._greet(reply)
+        elif not isinstance(reply, hiredis.ReplyError):
+            awaited.reply, awaited.came_at = reply, now()
+        elif is_noscript(str(reply)):
+            # An operator has made the server forget it.  Nothing was executed.
+            self._send(awaited, packed(awaited.request, whole=True))
+        else:
+            awaited.reply = from_reply(str(reply), awaited.request.keys, self.label)
+
+    # --- opening -------------------------------------------------------------------------------
+
+    def _open(self, at: float) -> None:
+        self._opened_at, self._reader = at, new_reader()
+        place = (self._settings.host, self._settings.port)
+        try:
+            self._addresses = socket.getaddrinfo(*place, type=socket.SOCK_STREAM)
+            self._connect()
+        except OSError as cause:
+            self._fail(cause)
+
+    def _connect(self) -> None:
+        """Begin to connect to the next address; OSError when there is none left."""
+        family, kind, protocol, _, address = self._addresses.pop(0)
+        sock = self._socket = socket.socket(family, kind, protocol)
+        sock.setblocking(False)
+        self._connecting = True
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if (code := sock.connect_ex(address)) not in _UNDER_WAY:
+            self._connected(code)
+
+    def _connected(self, code: int | None = None) -> None:
+        sock = self._socket
+        assert sock is not None
+        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if code is None else code
+        if code in _UNDER_WAY:
+            return
+        if code == 0:
+            self._connecting = False
+            self._begin_greeting()
+            return
+        sock.close()
+        try:
+            if not self._addresses:
+                raise OSError(code, os.strerror(code))
+            self._connect()
+        except OSError as cause:
+            self._fail(cause)
+
+    def _begin_greeting(self) -> None:
+        for words in self._greetings():
+            self._send(AwaitedReply(None, self._opened_at), command(*words))
+        if not self._sent:
+            self._greet("OK")
+
+    def _greetings(self) -> list[tuple[str, ...]]:
+        settings, said = self._settings, []
+        if settings.password is not None:
+            people = (settings.username,) if settings.username else ()
+            said.append(("AUTH", *people, asked(settings.password, self.label)))
+        if settings.db:
+            said.append(("SELECT", str(settings.db)))
+        if settings.client_name:
+            said.append(("CLIENT", "SETNAME", settings.client_name))
+        return said
+
+    def _greet(self, reply: Any) -> None:
+        """A part of the handshake was answered; after the last one calls may be sent."""
+        if isinstance(reply, hiredis.ReplyError):
+            # The server may quote what it was told: the password.
+            words = str(reply).partition(", with args")[0]
+            if words.startswith(("WRONGPASS", "NOAUTH", "ERR AUTH")):
+                words = "it refused the user name or password"
+            self._end(StoreMisconfigured(f"{self.label} refused the connection: {words}"))
+        elif not any(awaited.request is None for awaited in self._sent):
+            self._greeted, self._failures = True, 0
+            while self._unsent:
+                awaited = self._unsent.popleft()
+                if awaited.request is not None:
+                    self._send_call(awaited, awaited.request)
+
+    # --- the end -------------------------------------------------------------------------------
+
+    def _fail(self, cause: OSError) -> None:
+        """Nothing more will come: what was sent is unknown, what was not was never executed."""
+        self._end(not_sent(cause, self.label), not_answered(cause, self.label))
+
+    def _end(self, failure: StoreError, unanswered: StoreError | None = None) -> None:
+        shortest, longest = PAUSES
+        if self._sent or self._unsent:  # else it has ended while it was idle
+            self._retry_at = now() + min(shortest * 2**self._failures, longest)
+        self._failures, self._failure = min(self._failures + 1, 16), failure
+        for awaited in self._sent:
+            awaited.reply = unanswered or failure
+        for awaited in self._unsent:
+            awaited.reply = failure
+        self.close()
+
+    def close(self) -> None:
+        """Close it; a reply that is still on its way is no other call's."""
+        if self._socket is not None:
+            self._socket.close()
+        self._socket, self._connecting, self._greeted = None, False, False
+        self._sent.clear()
+        self._unsent.clear()
+        self._out.clear()
+        self._taught.clear()
+
+    def __del__(self) -> None:
+        """A Ctrl-C may have struck where only a local variable had it."""
+        if self._socket is not None:
+            self._socket.close()
+
+    def shut_down(self) -> None:
+        """End it while another thread uses it, which then closes it."""
+        sock = self._socket
+        with suppress(OSError):
+            if sock is not None:
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def abandon(self) -> None:
+        """In a forked child: leave the socket to the parent, without a word.
+
+        The descriptor stays taken, or the next file that is opened would be asked in its stead.
+        """
+        sock = self._socket
+        with suppress(OSError):
+            void = os.open(os.devnull, os.O_RDWR)
+            try:
+                if sock is not None:
+                    os.dup2(void, sock.fileno(), inheritable=False)
+            finally:
+                os.close(void)

@@ -1,0 +1,186 @@
+"""The blocking link to several nodes: it sends to all of them, then reads; without threads."""
+
+from __future__ import annotations
+
+import math
+import select
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from ....drive import now
+from ....errors import StoreError, closed, forked
+from ....parking import ThreadWakes, pause_thread
+from ....spi import Quiet
+from ....steps import Call, Enough, Reply, Wakes
+from ..errors import not_answered
+from ..link import RedisLink
+from ..transport.factories import UrlFactory
+from ..url import RedisSettings
+from .connection import AwaitedReply, ForkFlag, NodeConnection
+from .meeting import SUBSCRIBING, Meeting, NodeWakes
+from .votes import Unawaited
+
+#: Idle connections to each node that are kept; threads beyond that open and close their own.
+KEPT = 16
+
+
+class NodeConnections:
+    """One connection to each node, used by one thread at a time."""
+
+    def __init__(self, nodes: Sequence[RedisSettings], fork: ForkFlag) -> None:
+        self._each = [NodeConnection(settings, fork) for settings in nodes]
+
+    def ask(
+        self, requests: Sequence[Call], enough: Enough, until: float, meeting: Meeting
+    ) -> list[Reply]:
+        at = now()
+        awaited = [self._each[request.node or 0].ask(request, at) for request in requests]
+        asked = [self._each[node] for node in {request.node or 0 for request in requests}]
+        while True:
+            replies = [each.reply for each in awaited]
+            meeting.note(requests, replies, at := now())
+            limit = meeting.until(at)
+            if None not in replies or at >= until or (not limit and enough(replies)):
+                break
+            self._wait(asked, min(limit or until, until) - at)
+        replies = [self._reply(each, until) for each in awaited]
+        meeting.note(requests, replies, at)
+        return replies
+
+    def _reply(self, awaited: AwaitedReply, until: float) -> Reply:
+        """What has come in time; a reply that is too late is none."""
+        if awaited.reply is not None and awaited.came_at < until:
+            return awaited.reply
+        assert awaited.request is not None
+        label = self._each[awaited.request.node or 0].label
+        if now() < until:
+            return Unawaited(f"the answer of {label} was not awaited", label)
+        return not_answered("timed out", label)
+
+    def _wait(self, connections: Sequence[NodeConnection], left: float) -> None:
+        """Wait until one of these can go on, and let it."""
+        poll, ready = select.poll(), {}
+        for connection in connections:
+            if (waits_for := connection.waits_for) is not None:
+                poll.register(*waits_for)
+                ready[waits_for[0]] = connection
+        for descriptor, _ in poll.poll(math.ceil(left * 1000)):
+            ready[descriptor].go_on()
+
+    def close(self) -> None:
+        for each in self._each:
+            each.close()
+
+    def shut_down(self) -> None:
+        for each in self._each:
+            each.shut_down()
+
+    def abandon(self) -> None:
+        for each in self._each:
+            each.abandon()
+
+
+class QuorumLink(Quiet):
+    """See `spi.Link` and `spi.SeveralNodes`."""
+
+    ordered = False
+
+    def __init__(self, nodes: Sequence[RedisSettings], label: str) -> None:
+        self._nodes, self._label = tuple(nodes), label
+        self._timeout = max(node.timeout for node in nodes)
+        self._closed, self._fork = False, ForkFlag()
+        self._meeting = Meeting(len(nodes))
+        #: For wakes alone.
+        self._ears = [RedisLink(UrlFactory(settings)) for settings in nodes]
+        self._idle: deque[NodeConnections] = deque()
+        #: All connections, also those on which a question is under way.
+        self._connections: weakref.WeakSet[NodeConnections] = weakref.WeakSet()
+
+    def call(self, request: Call) -> Reply:
+        (reply,) = self.together((request,))
+        if isinstance(reply, StoreError):
+            raise reply
+        return reply
+
+    def together(self, requests: tuple[Call, ...]) -> list[Reply]:
+        return self.ask_nodes(requests, _all_answered)
+
+    def ask_nodes(self, requests: tuple[Call, ...], enough: Enough) -> list[Reply]:
+        until = min(now() + self._timeout, *(request.until for request in requests))
+        connections = self._borrow()
+        try:
+            replies = connections.ask(requests, enough, until, self._meeting)
+        except OSError as cause:  # in a forked child, whose sockets are its parent's
+            connections.close()
+            raise (forked(self._label) if self._fork.raised else cause) from cause
+        except BaseException:
+            connections.close()  # replies may still come, and are no other call's
+            raise
+        if self._fork.raised:  # while it waited
+            raise forked(self._label)
+        self._give_back(connections)
+        return replies
+
+    def _borrow(self) -> NodeConnections:
+        if self._closed:
+            raise (forked if self._fork.raised else closed)(self._label)
+        try:
+            return self._idle.pop()
+        except IndexError:
+            connections = NodeConnections(self._nodes, self._fork)
+            self._connections.add(connections)
+            return connections
+
+    def _give_back(self, connections: NodeConnections) -> None:
+        if len(self._idle) < KEPT and not self._closed:
+            self._idle.append(connections)
+        else:
+            connections.close()
+
+    def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
+        """Listen to a node that answers: a wake is a hint, and one of them is enough."""
+        ear = self._ears[self._meeting.ear(now())]
+        return NodeWakes(ear, ear.listen(topics, min(until, now() + SUBSCRIBING)))
+
+    def park(self, wakes: Wakes | None, until: float) -> bool:
+        if isinstance(wakes, NodeWakes):
+            woken: bool = wakes.link.park(wakes.wakes, until)
+            return woken
+        return wakes.wait(until) if isinstance(wakes, ThreadWakes) else pause_thread(until)
+
+    def local(self) -> Wakes:
+        return ThreadWakes()
+
+    def engaged(self) -> bool:
+        return any(ear.engaged() for ear in self._ears)
+
+    def after_fork(self) -> None:
+        for ear in self._ears:
+            ear.after_fork()
+        # The sockets are the parent's as well; they are left to it, untouched.
+        inherited.append((self._idle, self._connections))
+        self._idle, self._closed, self._fork.raised = deque(), True, True
+        for connections in list(self._connections):
+            connections.abandon()
+
+    def close(self) -> None:
+        self._closed = True
+        for ear in self._ears:
+            ear.close()
+        while self._idle:
+            try:
+                self._idle.pop().close()
+            except IndexError:
+                break  # another thread was quicker
+        for connections in list(self._connections):  # a question that is under way ends now
+            connections.shut_down()
+
+
+def _all_answered(replies: Sequence[Reply]) -> bool:
+    return None not in replies
+
+
+#: What forked children must neither use nor close.
+inherited: list[Any] = []

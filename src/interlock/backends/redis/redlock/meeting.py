@@ -1,0 +1,88 @@
+"""Which nodes a client has met, and which of them to listen to.
+
+The first question of a client waits a moment for all nodes.  So a wrong password, or one server
+under two names, is found before anything is believed, and is not left to chance.  A node that
+hangs costs this moment once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from ....errors import StoreMisconfigured, StoreUnavailable
+from ....steps import Call, Reply, Wakes
+
+#: Seconds for which the first question waits.
+MOMENT = 0.25
+
+#: Seconds after which a node that has not answered is not listened to any more, if another has.
+LATELY = 1.0
+
+#: Seconds that a listener waits for its subscription; it goes on all the same.
+SUBSCRIBING = 0.25
+
+
+class Meeting:
+    """Which nodes a client has met.  Threads may note the same thing twice."""
+
+    def __init__(self, nodes: int) -> None:
+        self._unmet = set(range(nodes))
+        #: Nodes that have done what they were asked to.
+        self._served: set[int] = set()
+        self._ends = 0.0
+        #: The node that is listened to: one that has answered lately.
+        self._ear, self._heard = 0, [0.0] * nodes
+
+    def note(self, requests: Sequence[Call], replies: list[Reply], at: float) -> None:
+        """Note which nodes have answered, or failed.
+
+        What a node refuses that has served before is a failure of this node alone; that of one
+        that never has is a mistake in the settings, which is to be told.
+        """
+        for place, (request, reply) in enumerate(zip(requests, replies, strict=True)):
+            if reply is None:
+                continue
+            node = request.node or 0
+            self._unmet.discard(node)
+            if not isinstance(reply, Exception):
+                self._served.add(node)
+                self._heard[node] = at
+            elif type(reply) is StoreMisconfigured and node in self._served:
+                replies[place] = StoreUnavailable(str(reply), reply.store)
+
+    def until(self, at: float) -> float:
+        """Until when to wait for all nodes; 0.0 when that is over."""
+        if not self._unmet:
+            return 0.0
+        self._ends = self._ends or at + MOMENT
+        return self._ends if at < self._ends else 0.0
+
+    def ear(self, at: float) -> int:
+        """The node to listen to: the same one as long as it answers."""
+        if at - self._heard[self._ear] > LATELY:
+            self._ear = self._heard.index(max(self._heard))
+        return self._ear
+
+
+class NodeWakes:
+    """Wakes that come from one node."""
+
+    def __init__(self, link: Any, wakes: Wakes) -> None:
+        self.link, self.wakes = link, wakes
+
+    def __enter__(self) -> Self:
+        self.wakes.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.wakes.__exit__(kind, error, trace)
+
+    def wake(self) -> None:
+        self.wakes.wake()

@@ -1,0 +1,170 @@
+"""Which Sentinel is believed, and what answers of a server mean: decided without any I/O."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interlock.backends.redis.scripts import script
+from interlock.backends.redis.topology import (
+    ANSWER,
+    CONFIRMATION,
+    Primary,
+    Unconfirmed,
+    is_demoted,
+    needs_confirmation,
+    read_primary,
+    replicas_to_wait_for,
+    search,
+    sentinel_refused,
+    unconfirmed,
+    wait_command,
+)
+from interlock.errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
+from interlock.steps import Call
+
+LABEL = "redis+sentinel://a,b,c/m/0"
+
+OLD, NEW = Primary("old", 1, 4, False), Primary("new", 2, 5, False)
+DOWN = OLD._replace(down=True)
+SILENT = StoreUnavailable("cannot reach Sentinel b: timed out")
+WRONG = StoreMisconfigured("Sentinel c refused the user name or password")
+
+
+def searched(*answers: Primary | StoreError, newest: int = -1) -> tuple[Any, list[int]]:
+    """What comes of a search whose Sentinels answer so, and which of them were asked."""
+    steps, asked = search(range(len(answers)), newest, lambda: 100.0, 102.0, LABEL), []
+    answer: Any = None
+    try:
+        while True:
+            which, _ = steps.send(answer)
+            asked.append(which)
+            answer = answers[which]
+    except StopIteration as found:
+        return found.value, asked
+
+
+def test_the_first_sentinel_that_can_be_believed_is_enough() -> None:
+    assert searched(NEW, OLD, OLD) == (NEW, [0])
+
+
+@pytest.mark.parametrize("first", [DOWN, SILENT, WRONG])
+def test_a_sentinel_that_knows_no_primary_is_passed_over(first: Primary | StoreError) -> None:
+    assert searched(first, NEW, NEW) == (NEW, [0, 1])
+
+
+def test_a_sentinel_that_is_behind_is_not_believed() -> None:
+    assert searched(OLD, NEW, newest=5) == (NEW, [0, 1])
+    with pytest.raises(StoreUnavailable, match="behind a failover"):
+        searched(OLD, SILENT, newest=5)
+
+
+def test_sentinels_that_all_forgot_are_believed() -> None:
+    assert searched(OLD, OLD._replace(epoch=0), newest=5) == (OLD, [0, 1])
+
+
+def test_a_primary_that_is_down_is_named() -> None:
+    with pytest.raises(StoreUnavailable, match="see its primary old:1 down"):
+        searched(DOWN, SILENT, DOWN)
+
+
+def test_what_is_set_up_wrongly_counts_more_than_silence() -> None:
+    with pytest.raises(StoreMisconfigured, match="refused the user name"):
+        searched(SILENT, WRONG, SILENT)
+    with pytest.raises(StoreUnavailable, match=r"no Sentinel of .* answers: cannot reach"):
+        searched(SILENT, SILENT)
+
+
+def test_each_sentinel_has_its_share_of_the_time() -> None:
+    steps = search((2, 0, 1), -1, lambda: 100.0, 101.5, LABEL)
+    assert next(steps) == (2, 100.5)
+    assert steps.send(SILENT) == (0, 100.75)
+    assert next(search((0,), -1, lambda: 100.0, 200.0, LABEL)) == (0, 100.0 + ANSWER)
+
+
+def test_the_answer_of_a_sentinel_is_read() -> None:
+    words = b"name m ip ::1 port 7 flags master,s_down num-slaves 2 config-epoch 12".split()
+    assert read_primary(words) == Primary("::1", 7, 12, True)
+    assert read_primary(words).address == "[::1]:7"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("No such master with that name", "knows no service 'm'"),
+        ("unknown command 'SENTINEL', with args beginning with: ", "is no Sentinel"),
+        ("NOAUTH Authentication required.", "pass sentinel_password="),
+        ("this user has no permissions to run the 'sentinel|master' command", "in its ACL"),
+    ],
+)
+def test_a_refusal_of_a_sentinel_is_one_sentence(text: str, words: str) -> None:
+    refusal = sentinel_refused(text, "Sentinel a:1", "m", LABEL)
+    assert isinstance(refusal, StoreMisconfigured)
+    assert words in str(refusal)
+    assert "Sentinel a:1" in str(refusal)
+
+
+@pytest.mark.parametrize(
+    ("text", "demoted"),
+    [
+        ("READONLY You can't write against a read only replica.", True),
+        ("ERR Error running script: @user_script: 1: -READONLY You can't write", True),
+        ("UNBLOCKED force unblock from blocking operation, instance state changed", True),
+        ("ERR WAIT cannot be used with replica instances. Please also note", True),
+        ("MASTERDOWN Link with MASTER is down", True),
+        ("LOADING Redis is loading the dataset in memory", False),
+        ("BUSY Redis is busy running a script.", False),
+    ],
+)
+def test_a_server_that_is_no_primary_is_known_by_its_words(text: str, demoted: bool) -> None:
+    assert is_demoted(text) is demoted
+
+
+def test_a_role_says_how_many_replicas_are_waited_for() -> None:
+    two: list[Any] = [b"master", 7, [[b"h", b"1", b"7"], [b"h", b"2", b"7"]]]
+    assert replicas_to_wait_for(two, None, LABEL) == 1
+    assert replicas_to_wait_for([b"master", 7, []], None, LABEL) == 0
+    assert replicas_to_wait_for(two, 0, LABEL) == 0
+    assert replicas_to_wait_for(["master", 7, []], 2, LABEL) == 2
+    with pytest.raises(StoreUnavailable, match="replica by now"):
+        replicas_to_wait_for([b"slave", b"h", 1, b"connected", 7], None, LABEL)
+
+
+def asked(name: str) -> Call:
+    return Call(script(name), ("k", "j"), (), 0.0)
+
+
+def test_only_what_was_written_is_confirmed() -> None:
+    assert needs_confirmation(asked("lock_attempt"), [1, b"17"])
+    assert not needs_confirmation(asked("lock_attempt"), [0, b"holder", 100])
+    assert needs_confirmation(asked("lock_renew"), [1, 0, 1])
+    assert not needs_confirmation(asked("lock_renew"), [1, 0, 0])
+    assert not needs_confirmation(asked("lock_release"), [1])
+    assert not needs_confirmation(asked("lock_renew"), StoreUnavailable("full"))
+
+
+def test_waiting_ends_before_the_caller_does_and_never_lasts_for_ever() -> None:
+    assert wait_command(2, 60.0) == ("WAIT", "2", str(int(CONFIRMATION * 1000)))
+    assert wait_command(1, 0.5) == ("WAIT", "1", "350")
+    assert wait_command(1, -5.0) == ("WAIT", "1", "1")
+
+
+def test_too_few_acknowledgements_are_an_error_that_counts_them() -> None:
+    assert unconfirmed(asked("lock_attempt"), 2, 2, LABEL) is None
+    grant = unconfirmed(asked("mutex_attempt"), 1, 2, LABEL)
+    assert isinstance(grant, Unconfirmed)
+    assert grant.partial
+    assert "1 of 2 replicas" in str(grant)
+    assert "lock 'k'" in str(grant)
+    assert LABEL in str(grant)
+    assert "a renewal" in str(unconfirmed(asked("lock_renew"), 0, 1, LABEL))
+
+
+@pytest.mark.parametrize("kind", [OutcomeUnknown, StoreMisconfigured])
+def test_a_failure_to_ask_is_passed_on_as_one_of_what_was_executed(
+    kind: type[StoreError],
+) -> None:
+    why = unconfirmed(asked("lock_attempt"), kind("what it was"), 1, LABEL)
+    assert isinstance(why, kind)
+    assert why.partial

@@ -1,0 +1,38 @@
+"""Several Redis servers that know nothing of each other."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Any, Self
+
+import redis
+
+from .servers import RedisServer
+
+
+class RedlockServers:
+    """Five servers, or as many as a test wants; `options` are those of each."""
+
+    def __init__(self, count: int = 5, *options: str) -> None:
+        self._stack = ExitStack()
+        self.servers = [self._stack.enter_context(RedisServer(*options)) for _ in range(count)]
+        self.clients: list[Any] = [
+            self._stack.enter_context(redis.Redis(port=each.port)) for each in self.servers
+        ]
+
+    def __getitem__(self, number: int) -> RedisServer:
+        return self.servers[number]
+
+    def url(self, query: str = "restart_guard=off", people: str = "") -> str:
+        places = ",".join(f"127.0.0.1:{each.port}" for each in self.servers)
+        return f"redlock://{people}{places}?{query}"
+
+    def flush(self) -> None:
+        for client in self.clients:
+            client.flushall()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exit: object) -> None:
+        self._stack.close()
