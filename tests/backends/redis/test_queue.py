@@ -160,6 +160,8 @@ def test_nothing_is_left_behind_after_contention(
         for granted in as_completed(waiting, timeout=20):
             world.do(granted.result().release)
     assert litter(peek) == set()
+    channels = {f"interlock:wake:{client._session.identity}" for client in clients}
+    assert channels & {*peek.pubsub_channels("*")}
     for client in clients:
         world.close_client(client)
-    eventually(lambda: peek.pubsub_channels("*") == [])
+    eventually(lambda: not channels & {*peek.pubsub_channels("*")})
