@@ -5,20 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable
 from functools import partial
-from types import TracebackType
 from typing import Any
 
 from ....drive import arun, now
 from ....errors import StoreError, StoreUnavailable, closed, forked
 from ....spi import Quiet
 from ....steps import Call, Reply, Wakes
-from ....tasks import TaskWakes, pause_task
+from ....tasks import TaskParking, pause_task
 from ..aio import RedisAsyncLink, all_of
 from ..errors import Refused, Unreached
 from ..transport.mux import PendingReply
 from .nodes import Nodes
 from .routing import PRIMARIES, learn, noted, routed, settled, unrouted
-from .slot_map import Address, Destination, SlotMap
+from .slot_map import Address, Destination, SlotMap, SlotWakes
 
 
 class RoutedReply(PendingReply):
@@ -43,32 +42,7 @@ class RoutedReply(PendingReply):
         super().set_exception(exception)
 
 
-class ClusterTaskWakes:
-    """Where one task hears of the topics of a slot, on the node that serves it."""
-
-    def __init__(self, topics: tuple[Any, ...], slot: int) -> None:
-        self.topics, self.slot = topics, slot
-        self.address: Address | None = None
-        self.heard: Wakes | None = None
-
-    def __enter__(self) -> ClusterTaskWakes:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self.heard is not None:
-            self.heard.__exit__(kind, error, trace)
-
-    def wake(self) -> None:
-        if self.heard is not None:
-            self.heard.wake()
-
-
-class ClusterAsyncLink(Quiet):
+class ClusterAsyncLink(TaskParking, Quiet):
     """See `spi.AsyncLink`.  Calls of one name go to one node; those of several, side by side."""
 
     #: As far as one name goes, which one node serves; when that changes, a question may overtake.
@@ -152,11 +126,11 @@ class ClusterAsyncLink(Quiet):
 
     async def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
         *plain, slot = topics
-        wakes = ClusterTaskWakes(tuple(plain), slot)
+        wakes = SlotWakes(tuple(plain), slot)
         await self._follow(wakes, until)
         return wakes
 
-    async def _follow(self, wakes: ClusterTaskWakes, until: float) -> bool:
+    async def _follow(self, wakes: SlotWakes, until: float) -> bool:
         """Listen on the node that serves the slot; False when that is so already."""
         if self.slots.owner(wakes.slot) is None:
             await arun(learn(self.slots, min(until, now() + self._limit)), self._by_node)
@@ -170,16 +144,11 @@ class ClusterAsyncLink(Quiet):
         return True
 
     async def park(self, wakes: Wakes | None, until: float) -> bool:
-        if isinstance(wakes, ClusterTaskWakes):
+        if isinstance(wakes, SlotWakes):
             if await self._follow(wakes, until):
                 return True  # what was said meanwhile was not heard: ask again
             wakes = wakes.heard
-        if isinstance(wakes, TaskWakes):
-            return await wakes.wait(until)
-        return await pause_task(until)
-
-    def local(self) -> Wakes:
-        return TaskWakes()
+        return await super().park(wakes, until)
 
     # --- fork and close -------------------------------------------------------------------------
 

@@ -5,48 +5,21 @@ from __future__ import annotations
 import selectors
 from collections.abc import Iterator
 from copy import copy
-from types import TracebackType
 from typing import Any, NamedTuple
 
 from ....drive import now, run
 from ....errors import StoreError
-from ....parking import ThreadWakes, pause_thread
+from ....parking import ThreadParking, pause_thread
 from ....spi import Quiet
 from ....steps import Call, Reply, Wakes
 from ..link import RedisLink
 from ..transport.connection import BlockingConnection
 from .nodes import Nodes
 from .routing import PRIMARIES, learn, noted, routed, settled, unrouted
-from .slot_map import Address, Destination, SlotMap
+from .slot_map import Address, Destination, SlotMap, SlotWakes
 
 
-class ClusterWakes:
-    """Where one thread hears of the topics of a slot, on the node that serves it."""
-
-    def __init__(self, topics: tuple[Any, ...], slot: int) -> None:
-        self.topics, self.slot = topics, slot
-        self.address: Address | None = None
-        self.link: RedisLink | None = None
-        self.heard: Wakes | None = None
-
-    def __enter__(self) -> ClusterWakes:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self.heard is not None:
-            self.heard.__exit__(kind, error, trace)
-
-    def wake(self) -> None:
-        if self.heard is not None:
-            self.heard.wake()
-
-
-class ClusterLink(Quiet):
+class ClusterLink(ThreadParking, Quiet):
     """See `spi.Link`.  Calls of one name go to one node; those of several, side by side."""
 
     ordered = False
@@ -108,11 +81,11 @@ class ClusterLink(Quiet):
 
     def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
         *plain, slot = topics
-        wakes = ClusterWakes(tuple(plain), slot)
+        wakes = SlotWakes(tuple(plain), slot)
         self._follow(wakes, until)
         return wakes
 
-    def _follow(self, wakes: ClusterWakes, until: float) -> bool:
+    def _follow(self, wakes: SlotWakes, until: float) -> bool:
         """Listen on the node that serves the slot; False when that is so already."""
         if self._slots.owner(wakes.slot) is None:
             run(learn(self._slots, min(until, now() + self._limit)), self._by_node)
@@ -127,17 +100,14 @@ class ClusterLink(Quiet):
         return True
 
     def park(self, wakes: Wakes | None, until: float) -> bool:
-        if isinstance(wakes, ClusterWakes):
+        if isinstance(wakes, SlotWakes):
             if self._follow(wakes, until):
                 return True  # what was said meanwhile was not heard: ask again
             if wakes.link is not None:
-                return wakes.link.park(wakes.heard, until)
-        if isinstance(wakes, ThreadWakes):
-            return wakes.wait(until)
-        return pause_thread(until)
-
-    def local(self) -> Wakes:
-        return ThreadWakes()
+                woken: bool = wakes.link.park(wakes.heard, until)
+                return woken
+            return pause_thread(until)
+        return super().park(wakes, until)
 
     # --- fork and close -------------------------------------------------------------------------
 

@@ -6,10 +6,11 @@ import math
 import re
 from collections.abc import Sequence
 from functools import cache
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from ....drive import now
-from ....steps import Call
+from ....steps import Call, Wakes
 from ..errors import Redirected
 from ..scripts import Script, remade, script, text
 from .slots import SLOTS, slot_of
@@ -39,6 +40,33 @@ class Destination(NamedTuple):
 
     address: Address
     anyway: bool = False
+
+
+class SlotWakes:
+    """Where a thread or task hears of the topics of a slot, on the node that serves it."""
+
+    def __init__(self, topics: tuple[Any, ...], slot: int) -> None:
+        self.topics, self.slot = topics, slot
+        self.address: Address | None = None
+        #: The link to that node, and where it is heard there.
+        self.link: Any = None
+        self.heard: Wakes | None = None
+
+    def __enter__(self) -> SlotWakes:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self.heard is not None:
+            self.heard.__exit__(kind, error, trace)
+
+    def wake(self) -> None:
+        if self.heard is not None:
+            self.heard.wake()
 
 
 class SlotMap:

@@ -31,7 +31,7 @@ def slot_of(key: str) -> int:
 
 @cache
 def tags() -> tuple[str, ...]:
-    """For each slot the first word that lies there, of those that count up from 0; 10 ms, once."""
+    """For each slot the first word that lies there, of those that count up from 0.  Made once."""
     found: dict[int, bytes] = {}
     words = map(bytes, chain.from_iterable(product(_LETTERS, repeat=n) for n in count(1)))
     while len(found) < SLOTS:

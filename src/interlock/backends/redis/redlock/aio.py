@@ -12,7 +12,7 @@ from ....drive import now
 from ....errors import closed, forked
 from ....spi import Quiet
 from ....steps import Call, Enough, Reply, Wakes
-from ....tasks import Sent, TaskWakes, pause_task
+from ....tasks import Sent, TaskParking
 from ..aio import RedisAsyncLink, all_of
 from ..errors import not_answered
 from ..transport.factories import UrlFactory
@@ -72,7 +72,7 @@ class Gathering:
         return Unawaited(f"the answer of {label} was not awaited", label)
 
 
-class QuorumAsyncLink(Quiet):
+class QuorumAsyncLink(TaskParking, Quiet):
     """See `spi.AsyncLink` and `spi.SeveralNodes`."""
 
     ordered = True
@@ -108,10 +108,7 @@ class QuorumAsyncLink(Quiet):
         if isinstance(wakes, NodeWakes):
             woken: bool = await wakes.link.park(wakes.wakes, until)
             return woken
-        return await (wakes.wait(until) if isinstance(wakes, TaskWakes) else pause_task(until))
-
-    def local(self) -> Wakes:
-        return TaskWakes()
+        return await super().park(wakes, until)
 
     def after_fork(self) -> None:
         self._closed = self._forked = True

@@ -11,7 +11,7 @@ from typing import Any
 
 from ....drive import now
 from ....errors import StoreError, closed, forked
-from ....parking import ThreadWakes, pause_thread
+from ....parking import ThreadParking
 from ....spi import Quiet
 from ....steps import Call, Enough, Reply, Wakes
 from ..errors import not_answered
@@ -82,7 +82,7 @@ class NodeConnections:
             each.abandon()
 
 
-class QuorumLink(Quiet):
+class QuorumLink(ThreadParking, Quiet):
     """See `spi.Link` and `spi.SeveralNodes`."""
 
     ordered = False
@@ -148,10 +148,7 @@ class QuorumLink(Quiet):
         if isinstance(wakes, NodeWakes):
             woken: bool = wakes.link.park(wakes.wakes, until)
             return woken
-        return wakes.wait(until) if isinstance(wakes, ThreadWakes) else pause_thread(until)
-
-    def local(self) -> Wakes:
-        return ThreadWakes()
+        return super().park(wakes, until)
 
     def engaged(self) -> bool:
         return any(ear.engaged() for ear in self._ears)
