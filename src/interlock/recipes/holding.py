@@ -72,7 +72,7 @@ def acquire(
             return _reenter(session, wanted, held, holds, how)
         if timeout == FOREVER:
             return _acquire_more(session, wanted, holds, block)
-    return _acquire_first(session, wanted, holds, block, timeout, try_once, limit, persists)
+    return _acquire_anew(session, wanted, holds, block, timeout, try_once, limit, persists)
 
 
 def _reenter(
@@ -93,16 +93,7 @@ def _reenter(
             raise
         if session.schedule.drop(held):  # the keeper has not noticed yet
             held.lose(lost.cause)
-    return (yield from _acquire_first(session, wanted, holds, *how))
-
-
-def _acquire_first(
-    session: HoldingSession, wanted: Wanted, holds: Any, block: bool, timeout: float, *how: Any
-) -> Steps[Any]:
-    """Take what is not held, unless a signal handler or a callback would wait for ever for it."""
-    if holds.doing and timeout == FOREVER:
-        refuse_amid(wanted.key, holds.doing)
-    return _acquire_anew(session, wanted, holds, block, timeout, *how)
+    return (yield from _acquire_anew(session, wanted, holds, *how))
 
 
 def _acquire_more(session: HoldingSession, wanted: Wanted, holds: Any, block: bool) -> Steps[Any]:
@@ -131,11 +122,14 @@ def _acquire_anew(
     limit: float = NEVER,
     persists: bool = True,
 ) -> Steps[Any]:
-    """Take a lock that the running thread or task does not hold, or another share of it."""
-    store, key, terms = wanted.store, wanted.key, wanted.terms
+    """Take a lock that the running thread or task does not hold, or another share of it, unless a
+    signal handler or a callback would wait for ever for it."""
+    store, key, terms, doing = wanted.store, wanted.key, wanted.terms, holds.doing
+    if doing and timeout == FOREVER:
+        refuse_amid(key, doing)
     acquisition = session.acquisition(store.for_wait(timeout), key[1], terms, timeout, try_once)
     acquisition.limit, acquisition.persists = limit, persists
-    owner, grant, doing = acquisition.owner, None, holds.doing
+    owner, grant = acquisition.owner, None
     generation, queue = session.generation, session.queue
     holds.doing = (*doing, key)
     try:

@@ -63,7 +63,12 @@ class RedisAsyncLink(TaskParking, Quiet):
         return loop
 
     def call(self, request: Call) -> Sent:
-        return self.send(PendingReply(loop=asyncio.get_running_loop()), request)
+        pending = PendingReply(loop=(loop := asyncio.get_running_loop()))
+        mux = self._calls.mux
+        if mux is None or self._factory.finder is not None or loop is not self._loop:
+            return self.send(pending, request)
+        mux.call(pending, request)  # on every hot path, so without a detour
+        return pending
 
     def send(self, pending: PendingReply, request: Call) -> Sent:
         """The same for a call whose reply settles `pending`."""
@@ -240,6 +245,7 @@ class RedisAsyncLink(TaskParking, Quiet):
         # The sockets are the parent's as well; they are left to it, untouched.
         inherited.append((self._calls, self._wakes))
         self._closed = self._forked = True
+        self._loop = None  # so that a call looks where it is
 
     def hang_up(self, awaited: bool = True) -> None:
         """Close connections on which no call waits for a reply that is `awaited`; a later call

@@ -195,15 +195,15 @@ class RedisLink(ThreadParking, Quiet):
         factory = self._factory
         if factory.finder is not None or self._generation != factory.generation:
             self._follow(until)
-        while self._idle:
-            try:
+        try:
+            while True:
                 connection = self._idle.pop()
-            except IndexError:
-                break  # another thread was quicker
-            if connection.prepare(until) and (factory.finder is None or not connection.outlived()):
-                return connection
-            connection.close()
-        connection = self._connect(until)
+                outlived = factory.finder is not None and connection.outlived()
+                if not outlived and connection.prepare(until):
+                    return connection
+                connection.close()
+        except IndexError:  # none is idle
+            connection = self._connect(until)
         connection.prepare(until)
         return connection
 

@@ -10,6 +10,7 @@ import ssl
 import struct
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from threading import get_ident
 from typing import Any
@@ -48,11 +49,19 @@ class NotRedis(ConnectionError):
         super().__init__("it does not speak Redis's protocol")
 
 
+def _python_keeps_the_time(timeout_ms: int) -> bool:
+    return True
+
+
 class BlockingConnection:
     """A connection, used by one thread at a time."""
 
     #: Whether it has ever brought a reply.
     replied = False
+
+    #: Waits for a reply in the main thread, where signal handlers run: after each of them Python
+    #: asks the kernel once more, which would begin to count anew; a poll counts on.
+    _poll: Callable[[int], Any] = staticmethod(_python_keeps_the_time)
 
     def __init__(self, factory: ConnectionFactory, until: float) -> None:
         self._connection = open_blocking(factory, until)
@@ -70,8 +79,9 @@ class BlockingConnection:
         self._kernel_times = sys.platform == "linux" and not isinstance(sock, ssl.SSLSocket)
         if self._kernel_times:
             sock.settimeout(None)
-            self._poll = select.poll()
-            self._poll.register(sock, select.POLLIN)
+            poll = select.poll()
+            poll.register(sock, select.POLLIN)
+            self._poll = poll.poll
         self._send, self._recv = sock.send, sock.recv
         self._feed, self._gets = self._reader.feed, self._reader.gets
 
@@ -110,7 +120,7 @@ class BlockingConnection:
         return bool(poll.poll(0))
 
     def _limit_socket(self, timeout: float) -> None:
-        self._timeout = timeout
+        self._timeout, self._timeout_ms = timeout, math.ceil(timeout * 1000)
         if not self._kernel_times:
             self._socket.settimeout(timeout)
             return
@@ -124,8 +134,8 @@ class BlockingConnection:
         try:
             if (sent := self._send(data)) < len(data):
                 self._send_rest(data, sent)
-            if get_ident() == _main.ident:
-                self._poll_for(self._timeout)
+            if get_ident() == _main.ident and not self._poll(self._timeout_ms):
+                raise TimeoutError("timed out")
             self._feed(answer := self._recv(65536))
             reply = self._gets()
         except BlockingIOError:
@@ -175,8 +185,8 @@ class BlockingConnection:
     def _receive(self, until: float) -> bytes:
         """Whatever comes next.  The kernel waits for each piece anew, so it is told the rest."""
         left = self._limit_until(until)
-        if get_ident() == _main.ident:
-            self._poll_for(left)
+        if get_ident() == _main.ident and not self._poll(math.ceil(left * 1000)):
+            raise TimeoutError("timed out")
         try:
             data: bytes = self._recv(65536)
         except BlockingIOError:
@@ -191,12 +201,6 @@ class BlockingConnection:
             raise TimeoutError("timed out")
         self._limit_socket(max(left, 0.001))
         return left
-
-    def _poll_for(self, timeout: float) -> None:
-        """Wait in the main thread, where signal handlers run: after each of them Python asks the
-        kernel once more, which would begin to count anew; a poll counts on."""
-        if self._kernel_times and not self._poll.poll(math.ceil(timeout * 1000)):
-            raise TimeoutError("timed out")
 
     def outlived(self) -> bool:
         """Whether another one should take its place: see `handshakes.Opening`."""

@@ -165,8 +165,10 @@ class Mux(asyncio.Protocol):
                     self._only_subscribes and type(reply) is list
                 ):
                     self._push_received(reply)
-                else:
+                elif self.replicas or type(reply) is hiredis.ReplyError:
                     self._reply_received(reply)
+                elif not (pending := self._pending.popleft()).done():
+                    pending.set_result(reply)  # on every hot path, so without a detour
                 reply = reader.gets()
         except hiredis.ProtocolError:
             self.abort(foreign(data, self._label, self._replied, self._factory.reached))
@@ -180,7 +182,7 @@ class Mux(asyncio.Protocol):
         if not pending.done():
             if isinstance(reply, hiredis.ReplyError):
                 self._refused(pending, str(reply))
-            elif self.replicas and pending.request and needs_confirmation(pending.request, reply):
+            elif pending.request and needs_confirmation(pending.request, reply):
                 self._unconfirmed.append((pending, reply))
             else:
                 pending.set_result(reply)
