@@ -9,7 +9,7 @@ import pytest
 
 from interlock import OutcomeUnknown, StoreMisconfigured, StoreUnavailable
 from interlock.backends.redis.cluster.backend import ClusterBackend
-from interlock.backends.redis.cluster.nodes import Nodes
+from interlock.backends.redis.cluster.nodes import UrlNodes
 from interlock.backends.redis.cluster.routing import LEAST, noted, routed, settled
 from interlock.backends.redis.cluster.slot_map import CLUSTER_MAP, Address, Destination, SlotMap
 from interlock.backends.redis.cluster.slots import slot_of
@@ -162,7 +162,7 @@ def first_call(steps: Any) -> Call:
 
 def calls() -> Iterator[Call]:
     """The first question of every operation of every store."""
-    backend: Any = ClusterBackend(Nodes(*read_cluster_url("redis+cluster://h")))
+    backend: Any = ClusterBackend(UrlNodes(*read_cluster_url("redis+cluster://h")))
     semaphores = (backend.semaphores(2, 1), backend.leased_semaphores(2))
     rwlocks = (backend.readers, backend.writers)
     locks = (backend.locks, backend.mutexes, backend.fair_locks, backend.fenced_locks)

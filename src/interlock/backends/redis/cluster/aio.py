@@ -13,10 +13,9 @@ from ....spi import Quiet
 from ....steps import Call, Reply, Wakes
 from ....tasks import TaskParking, pause_task
 from ..aio import RedisAsyncLink, all_of
-from ..errors import Refused, Unreached
 from ..transport.mux import PendingReply
 from .nodes import Nodes
-from .routing import PRIMARIES, learn, noted, routed, settled, unrouted
+from .routing import PRIMARIES, is_passing, learn, noted, routed, settled, unrouted
 from .slot_map import Address, Destination, SlotMap, SlotWakes
 
 
@@ -36,7 +35,7 @@ class RoutedReply(PendingReply):
         address, self.address = self.address, None
         if address is not None:
             exception = noted(exception, address, self.cluster.slots)
-            if isinstance(exception, (Refused, Unreached)) and not exception.final:
+            if is_passing(exception):
                 self.cluster.reroute(self, exception)
                 return
         super().set_exception(exception)

@@ -88,9 +88,16 @@ def settled(
 
 def _again(call: Call, reply: Reply, latest: float) -> bool:
     """Whether a call was refused, and there is time to ask again."""
-    passing = isinstance(reply, (Refused, Unreached)) and not reply.final
     least = 0.0 if isinstance(reply, Unrouted) else LEAST
-    return passing and now() + least < min(call.until, latest)
+    return is_passing(reply) and now() + least < min(call.until, latest)
+
+
+def is_passing(reply: Reply) -> bool:
+    """Whether a node refused for the time being, or was not reached: nothing was executed.
+
+    What was executed, but not confirmed by replicas, is not refused.
+    """
+    return isinstance(reply, (Refused, Unreached)) and not (reply.final or reply.partial)
 
 
 def _must_wait(reply: Refused | Unreached) -> bool:

@@ -13,6 +13,7 @@ from ....drive import now
 from ....steps import Call, Wakes
 from ..errors import Redirected
 from ..scripts import Script, remade, script, text
+from ..transport.borrowed import Remap
 from .slots import SLOTS, slot_of
 
 # Java's waiters listen on channels of slots where the server has them, and so do ours there.  Our
@@ -75,8 +76,8 @@ class SlotMap:
     It may be wrong at any time: a node that is asked in error says so, and executes nothing.
     """
 
-    def __init__(self, seeds: Sequence[Address], label: str) -> None:
-        self.seeds, self.label = tuple(seeds), label
+    def __init__(self, seeds: Sequence[Address], label: str, remap: Remap | None = None) -> None:
+        self.seeds, self.label, self._remap = tuple(seeds), label, remap
         #: None until a node was asked.
         self._owners: list[Address | None] | None = None
         #: Every node that serves a slot; replaced, never changed.
@@ -107,7 +108,7 @@ class SlotMap:
 
     def note(self, moved: Redirected, asked: Address) -> Address:
         """A slot has moved; answers where to."""
-        where = Address(moved.where[0] or asked.host, moved.where[1])
+        where = self._reached(moved.where[0] or asked.host, moved.where[1])
         if moved.code == "MOVED" and self._owners is not None:
             self._owners[moved.slot] = where
             self._primaries = self._primaries | {where}
@@ -118,12 +119,16 @@ class SlotMap:
         owners: list[Address | None] = [None] * SLOTS
         primaries: set[Address] = set()
         for first, last, primary, *_ in answer[2]:
-            where = Address(_host(primary[0], asked), int(primary[1]))
+            where = self._reached(_host(primary[0], asked), int(primary[1]))
             owners[first : last + 1] = [where] * (last + 1 - first)
             primaries.add(where)
         self._sharded, self._owners, self.learnt_at = bool(answer[1]), owners, now()
         self._primaries = primaries
         self.suspects.clear()
+
+    def _reached(self, host: str, port: int) -> Address:
+        """Where a node is reached that says it is there."""
+        return Address(host, port) if self._remap is None else Address(*self._remap((host, port)))
 
     # --- channels of slots ----------------------------------------------------------------------
 
