@@ -55,12 +55,6 @@ def unrouted(slots: SlotMap) -> Unrouted:
     return Unrouted(f"no node of {slots.label} serves the slot of this name", slots.label)
 
 
-def routed(request: Call, slots: SlotMap) -> Address | None:
-    """The node to ask at once; None where that must be found out first."""
-    address = slots.owner_of(request)
-    return None if address in slots.suspects else address
-
-
 def settled(
     calls: Sequence[Call], replies: list[Any], slots: SlotMap, limit: float
 ) -> Steps[list[Reply]]:
@@ -121,7 +115,7 @@ def noted(reply: Reply, asked: Address, slots: SlotMap) -> Reply:
         where = slots.note(reply, asked)
         reply.where = (where.host, where.port)
     elif isinstance(reply, (OutcomeUnknown, Unreached)):
-        slots.suspects.add(asked)
+        slots.suspect(asked)
     return reply
 
 
