@@ -28,6 +28,7 @@ QUESTIONS = (
     "foreign",
     "zookeeper",
     "redlock",
+    "cluster",
 )
 
 CHANGED = "The library's sources changed during this run: its figures do not belong together."

@@ -74,10 +74,10 @@ def over(one: Read, other: Read) -> Read:
 
 def judge(figures: Figures) -> list[Verdict]:
     """Hold every bar against what was measured."""
-    from . import kernel_bars, primitive_bars, redlock_bars, zookeeper_bars
+    from . import cluster_bars, kernel_bars, primitive_bars, redlock_bars, zookeeper_bars
 
     kinds = (*kernel_bars.BARS, *primitive_bars.BARS)
-    every = (*kinds, *zookeeper_bars.BARS, *redlock_bars.BARS)
+    every = (*kinds, *zookeeper_bars.BARS, *redlock_bars.BARS, *cluster_bars.BARS)
     return [_judge(bar, figures) for bar in every]
 
 

@@ -135,9 +135,9 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
-def cpu_with(pid: int) -> Clock:
-    """The processor time of this process and another one: blind to whoever else runs."""
-    return lambda: time.process_time() + cpu_of(pid)
+def cpu_with(*pids: int) -> Clock:
+    """The processor time of this process and others: blind to whoever else runs."""
+    return lambda: time.process_time() + sum(map(cpu_of, pids))
 
 
 def cpu_between(one: int, other: int) -> Clock:

@@ -82,13 +82,14 @@ class ClusterServer(RedisServer):
 
 
 class RedisCluster:
-    """Six nodes on free loopback ports, ended by their pids."""
+    """Six nodes on free loopback ports, ended by their pids; three without `replicas`."""
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, replicas: bool = True) -> None:
         settings = [*("--cluster-enabled", "yes"), *("--cluster-node-timeout", str(NODE_TIMEOUT))]
         # Replicas are to be ready when the cluster is.
         settings += ["--repl-diskless-sync-delay", "0"]
-        self.nodes = [ClusterServer(number, *settings, *options) for number in range(6)]
+        count = 6 if replicas else 3
+        self.nodes = [ClusterServer(number, *settings, *options) for number in range(count)]
         try:
             for node in self.nodes:
                 node.join(self.nodes)
@@ -99,8 +100,8 @@ class RedisCluster:
 
     @property
     def url(self) -> str:
-        """Two of the primaries and a replica are enough to find the others."""
-        seeds = (self.nodes[0], self.nodes[1], self.nodes[5])
+        """Two of the primaries and a replica, if there are any, are enough to find the others."""
+        seeds = (self.nodes[0], self.nodes[1], self.nodes[-1])
         return "redis+cluster://" + ",".join(f"127.0.0.1:{node.port}" for node in seeds)
 
     def await_ready(self) -> None:

@@ -54,6 +54,8 @@ class FaultProxy:
         self._refusing = False
         #: How often a fault that names a pattern has struck.
         self.fired = 0
+        #: How many connections have come.
+        self.accepted = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
@@ -179,6 +181,7 @@ class FaultProxy:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         client = End(reader, writer)
+        self.accepted += 1
         if self._refusing:
             client.reset()
             return

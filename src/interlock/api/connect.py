@@ -28,13 +28,22 @@ _EXAMPLES = {
 
 
 class RedisClient(Protocol):
-    """A client of redis-py, for threads or for asyncio, whose connections are shared."""
+    """A client of redis-py or valkey-py, for threads or for asyncio, of one server or by
+    Sentinels; ours opens connections like its own."""
 
-    connection_pool: Any
+    @property
+    def connection_pool(self) -> Any: ...
+
+
+class RedisClusterClient(Protocol):
+    """The same of a cluster."""
+
+    @property
+    def nodes_manager(self) -> Any: ...
 
 
 def connect(
-    url: str | Backend | RedisClient | None = None,
+    url: str | Backend | RedisClient | RedisClusterClient | None = None,
     *,
     observer: Observer | None = None,
     username: str | None = None,
@@ -51,15 +60,17 @@ def connect(
 ) -> Client:
     """Make a client for threads.  Nothing is opened before it is needed.
 
-    `url` is a URL, a backend, a redis-py client, or None for `INTERLOCK_URL` and, failing that, a
-    SQLite file that all processes of this user share.  `observer` is told what happens to each
-    acquisition: see `interlock.events`.  What else is said counts more than the URL:
+    `url` is a URL, a backend, a client of redis-py or valkey-py, or None for `INTERLOCK_URL` and,
+    failing that, a SQLite file that all processes of this user share.  `observer` is told what
+    happens to each acquisition: see `interlock.events`.  What else is said counts more than the
+    URL:
 
     username, password   Redis, ZooKeeper: who connects; a password may be a function that is
                          called at each connection
     insecure_tls         Redis, ZooKeeper: True does not verify certificates
     replicas             Redis: how many replicas must confirm a grant and a renewal, which takes
-                         one more round trip (WAIT); by Sentinels 1 if there are any, else 0
+                         one more round trip (WAIT); by Sentinels and in a cluster 1 if there
+                         are any, else 0
     sentinel_username, sentinel_password
                          Redis by Sentinels: who asks them
     session_timeout      ZooKeeper: seconds that the servers keep a silent session
@@ -75,7 +86,7 @@ def connect(
 
 
 def aconnect(
-    url: str | Backend | RedisClient | None = None,
+    url: str | Backend | RedisClient | RedisClusterClient | None = None,
     *,
     observer: Observer | None = None,
     username: str | None = None,
@@ -92,15 +103,17 @@ def aconnect(
 ) -> AsyncClient:
     """Make a client for tasks.  Nothing is opened before it is needed.
 
-    `url` is a URL, a backend, a redis-py client, or None for `INTERLOCK_URL` and, failing that, a
-    SQLite file that all processes of this user share.  `observer` is told what happens to each
-    acquisition: see `interlock.events`.  What else is said counts more than the URL:
+    `url` is a URL, a backend, a client of redis-py or valkey-py, or None for `INTERLOCK_URL` and,
+    failing that, a SQLite file that all processes of this user share.  `observer` is told what
+    happens to each acquisition: see `interlock.events`.  What else is said counts more than the
+    URL:
 
     username, password   Redis, ZooKeeper: who connects; a password may be a function that is
                          called at each connection
     insecure_tls         Redis, ZooKeeper: True does not verify certificates
     replicas             Redis: how many replicas must confirm a grant and a renewal, which takes
-                         one more round trip (WAIT); by Sentinels 1 if there are any, else 0
+                         one more round trip (WAIT); by Sentinels and in a cluster 1 if there
+                         are any, else 0
     sentinel_username, sentinel_password
                          Redis by Sentinels: who asks them
     session_timeout      ZooKeeper: seconds that the servers keep a silent session

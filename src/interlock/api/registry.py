@@ -174,27 +174,38 @@ def _redlock(url: str, options: Mapping[str, Any]) -> Backend:
 
 
 def _redis_cluster(url: str, options: Mapping[str, Any]) -> Backend:
-    _import_redis()
+    redis = _import_redis()
     from ..backends.redis import cluster
 
     settings, seeds, label = cluster.read_cluster_url(url)
-    allow(options, {"username", "password", "insecure_tls"})
+    allow(options, {"username", "password", "insecure_tls", "replicas"})
     _warn(options, label)
-    nodes = cluster.Nodes(replace(settings, **options), seeds, label)
+    nodes = cluster.UrlNodes(redis.with_options(settings, options), seeds, label)
     backend: Any = cluster.ClusterBackend(nodes)
     return cast("Backend", backend)
 
 
 def borrowed_redis(client: Any, options: Mapping[str, Any]) -> Backend:
-    """A backend on the connections of a redis-py client."""
-    if not hasattr(client, "connection_pool"):
+    """A backend on connections like those of a client of redis-py's, or of valkey-py's."""
+    if not hasattr(client, "connection_pool") and not hasattr(client, "nodes_manager"):
         kind = type(client).__name__
         raise TypeError(f"url must be a str, a backend or a redis-py client, not {kind}")
     allow(options, {"replicas"})
-    replicas = checked_count("replicas", options.get("replicas", 0), least=0)
+    replicas = options.get("replicas")
+    if replicas is not None:
+        checked_count("replicas", replicas, least=0)
     redis = _import_redis()
-    backend: Backend = redis.RedisBackend(redis.ClientFactory(client, replicas))
+    if redis.is_cluster(client):
+        return _borrowed_cluster(client, replicas)
+    backend: Backend = redis.RedisBackend(redis.factory_of_client(client, replicas))
     return backend
+
+
+def _borrowed_cluster(client: Any, replicas: int | None) -> Backend:
+    from ..backends.redis import cluster
+
+    backend: Any = cluster.ClusterBackend(cluster.ClientNodes(client, replicas))
+    return cast("Backend", backend)
 
 
 def _import_redis() -> Any:

@@ -9,8 +9,8 @@ import pytest
 
 from interlock import OutcomeUnknown, StoreMisconfigured, StoreUnavailable
 from interlock.backends.redis.cluster.backend import ClusterBackend
-from interlock.backends.redis.cluster.nodes import Nodes
-from interlock.backends.redis.cluster.routing import LEAST, noted, routed, settled
+from interlock.backends.redis.cluster.nodes import UrlNodes
+from interlock.backends.redis.cluster.routing import LEAST, noted, settled
 from interlock.backends.redis.cluster.slot_map import CLUSTER_MAP, Address, Destination, SlotMap
 from interlock.backends.redis.cluster.slots import slot_of
 from interlock.backends.redis.cluster.url import read_cluster_url
@@ -60,7 +60,7 @@ def test_moved_is_written_down_and_followed_at_once(slots: SlotMap) -> None:
 
     assert asked(next(steps)) == (call.operation, Destination(SECOND))
     assert ended(steps, [[1, 1]]) == [[1, 1]]
-    assert routed(call, slots) == SECOND
+    assert slots.route(call) == SECOND
     assert slots.owner(SLOT + 1) == FIRST
 
 
@@ -85,7 +85,7 @@ def test_ask_is_followed_once_and_not_written_down(slots: SlotMap) -> None:
     steps = settled((call,), [refused(f"ASK {SLOT} h:2", slots)], slots, 5.0)
 
     assert asked(next(steps)) == (call.operation, Destination(SECOND, anyway=True))
-    assert routed(call, slots) == FIRST
+    assert slots.route(call) == FIRST
     # The target has not all of its keys yet: after a pause the source is asked.
     again = refused("TRYAGAIN Multiple keys request during rehashing of slot", slots, SECOND)
     assert type(steps.send([again])) is Park
@@ -105,7 +105,7 @@ def test_a_node_that_is_gone_is_asked_after_the_others(slots: SlotMap) -> None:
     gone = noted(not_sent(OSError("gone"), "here"), FIRST, slots)
     steps = settled((question(),), [gone], slots, 5.0)
 
-    assert routed(question(), slots) is None
+    assert slots.route(question()) is None
     assert asked(next(steps)) == (CLUSTER_MAP, Destination(SECOND))
 
 
@@ -162,7 +162,7 @@ def first_call(steps: Any) -> Call:
 
 def calls() -> Iterator[Call]:
     """The first question of every operation of every store."""
-    backend: Any = ClusterBackend(Nodes(*read_cluster_url("redis+cluster://h")))
+    backend: Any = ClusterBackend(UrlNodes(*read_cluster_url("redis+cluster://h")))
     semaphores = (backend.semaphores(2, 1), backend.leased_semaphores(2))
     rwlocks = (backend.readers, backend.writers)
     locks = (backend.locks, backend.mutexes, backend.fair_locks, backend.fenced_locks)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from redis.asyncio.sentinel import Sentinel as AsyncSentinel
-from redis.sentinel import Sentinel
 
 from interlock import StoreMisconfigured, StoreUnavailable
 from tests.support.sentinels import SERVICE, SentinelFleet
@@ -204,32 +201,3 @@ def test_the_rights_that_the_page_lists_are_enough(
     waiting = world.start(waiter.lock("orders:k").acquire)
     world.do(hold.release)
     world.do(waiting.result(10).release)
-
-
-# --- by a client of redis-py --------------------------------------------------------------------
-
-
-@contextmanager
-def borrowed(world: World, fleet: SentinelFleet) -> Iterator[Any]:
-    """A client of redis-py, of this world, that finds its server by Sentinels."""
-    hosts = [("127.0.0.1", each.port) for each in fleet.sentinels]
-    kind: Any = Sentinel if world.name == "threads" else AsyncSentinel
-    sentinels = kind(hosts)
-    client = sentinels.master_for(SERVICE)
-    yield client
-    for each in (client, *sentinels.sentinels):
-        world.do(each.close if world.name == "threads" else each.aclose)
-
-
-def test_a_client_of_redis_py_brings_its_sentinels_along(
-    world: World, sentinel_fleet: SentinelFleet, sentinel_url: str
-) -> None:
-    with borrowed(world, sentinel_fleet) as theirs:
-        client = world.connect(theirs, replicas=1)
-        hold = world.do(client.lock("k").acquire)
-
-        assert f"redis+sentinel:///{SERVICE}/0" in repr(client)
-        with sentinel_fleet.ask(sentinel_fleet.servers[0]) as peek:
-            assert peek.exists("k")
-        world.do(hold.release)
-        world.close_client(client)

@@ -41,7 +41,7 @@ def slow_sentinels() -> Iterator[SentinelFleet]:
         yield fleet
 
 
-def begin_waiting(world: World, fleet: SentinelFleet, url: str) -> Any:
+def begin_waiting(world: World, fleet: SentinelFleet, url: Any) -> Any:
     """Start an acquire and see it stand in the queue."""
     waiting = world.start(world.connect(url).lock("k").acquire)
     with fleet.ask(fleet.primary()) as peek:

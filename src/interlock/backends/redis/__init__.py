@@ -1,7 +1,8 @@
 """Redis and Valkey, in Redisson's layout; by way of redis-py, which opens the connections."""
 
 from .backend import RedisBackend as RedisBackend
-from .transport.factories import ClientFactory as ClientFactory
+from .transport.borrowed import factory_of_client as factory_of_client
+from .transport.borrowed import is_cluster as is_cluster
 from .transport.factories import UrlFactory as UrlFactory
 from .transport.factories import factory_of as factory_of
 from .url import read_url as read_url

@@ -113,7 +113,7 @@ class RedisAsyncLink(TaskParking, Quiet):
         """End every connection to a server that is not the primary any more."""
         for connection in (self._calls, self._wakes):
             mux = connection.mux
-            if mux is not None and (mux.generation != self._factory.generation or mux.outlived()):
+            if mux is not None and mux.generation != self._factory.generation:
                 mux.abort("it is not the primary any more")
 
     # --- wakes -----------------------------------------------------------------------------

@@ -101,6 +101,8 @@ class RedisLink(ThreadParking, Quiet):
             connection.send(ASKING + packed(request, whole=True))
             connection.read()
             reply = connection.read()
+            if connection.replicas:
+                reply = self._confirmed(connection, (request,), [reply])[0]
         except OSError as cause:
             raise self._unanswered(connection, cause) from cause
         except BaseException:
@@ -108,7 +110,9 @@ class RedisLink(ThreadParking, Quiet):
             raise
         self._give_back(connection)
         if isinstance(reply, hiredis.ReplyError):
-            raise from_reply(str(reply), request.keys, self._factory.label)
+            reply = from_reply(str(reply), request.keys, self._factory.label)
+        if isinstance(reply, StoreError):
+            raise reply
         return reply
 
     def _teach(
@@ -198,8 +202,7 @@ class RedisLink(ThreadParking, Quiet):
         try:
             while True:
                 connection = self._idle.pop()
-                outlived = factory.finder is not None and connection.outlived()
-                if not outlived and connection.prepare(until):
+                if connection.prepare(until) and not connection.outlived():
                     return connection
                 connection.close()
         except IndexError:  # none is idle

@@ -135,12 +135,17 @@ def is_demoted(text: str) -> bool:
     return _DEMOTED.search(text) is not None
 
 
-def replicas_to_wait_for(role: Sequence[Any], wanted: int | None, label: str) -> int:
+def replicas_to_wait_for(
+    role: Sequence[Any], wanted: int | None, label: str, any_role: bool = False
+) -> int:
     """How many replicas must confirm what is written on a connection to a server of this role.
 
-    Where the user has not said, it is one, if the server has replicas at all.
+    Where the user has not said, it is one, if the server has replicas at all.  A server that is
+    no primary is of no use, unless `any_role` is: it has no replicas then.
     """
     kind = role[0] if isinstance(role[0], str) else role[0].decode()
+    if kind != "master" and any_role:
+        return wanted or 0
     if kind != "master":
         raise StoreUnavailable(f"the server of {label} is a {_KINDS.get(kind, kind)}", label)
     return wanted if wanted is not None else min(len(role[2]), 1)

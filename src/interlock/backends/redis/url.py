@@ -94,15 +94,18 @@ def with_options(settings: RedisSettings, options: Mapping[str, Any]) -> RedisSe
     return replace(settings, **options)
 
 
-def read_url(url: str) -> RedisSettings:
-    """Read a URL, or say which part of it is wrong; the password is never repeated."""
+def read_url(url: str, replicas: int | None = 0) -> RedisSettings:
+    """Read a URL, or say which part of it is wrong; the password is never repeated.
+
+    `replicas` must confirm grants and renewals where the URL does not say how many.
+    """
     scheme = url.partition(":")[0].lower()
     if scheme in SENTINEL_SCHEMES:
         return _read_sentinels(url, scheme)
     parts = split_url(url)
     if (scheme := parts.scheme.lower()) not in SCHEMES:
         raise UsageError(f"{scheme}:// is not a Redis URL; use one of {', '.join(SCHEMES)}")
-    given: dict[str, Any] = {"transport": SCHEMES[scheme]}
+    given: dict[str, Any] = {"transport": SCHEMES[scheme], "replicas": replicas}
     given.update(_credentials(parts))
     given.update(_place(parts, scheme))
     given.update(_parameters(parts.query))

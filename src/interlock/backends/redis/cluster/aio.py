@@ -13,10 +13,9 @@ from ....spi import Quiet
 from ....steps import Call, Reply, Wakes
 from ....tasks import TaskParking, pause_task
 from ..aio import RedisAsyncLink, all_of
-from ..errors import Refused, Unreached
 from ..transport.mux import PendingReply
 from .nodes import Nodes
-from .routing import PRIMARIES, learn, noted, routed, settled, unrouted
+from .routing import PRIMARIES, is_passing, learn, noted, settled, unrouted
 from .slot_map import Address, Destination, SlotMap, SlotWakes
 
 
@@ -36,7 +35,7 @@ class RoutedReply(PendingReply):
         address, self.address = self.address, None
         if address is not None:
             exception = noted(exception, address, self.cluster.slots)
-            if isinstance(exception, (Refused, Unreached)) and not exception.final:
+            if is_passing(exception):
                 self.cluster.reroute(self, exception)
                 return
         super().set_exception(exception)
@@ -63,15 +62,15 @@ class ClusterAsyncLink(TaskParking, Quiet):
         return self._send(request)
 
     def _send(self, request: Call) -> RoutedReply:
-        pending = RoutedReply(loop=asyncio.get_running_loop())
-        pending.cluster, pending.request = self, request
-        address = request.node or routed(request, self.slots)
-        pending.address = address
+        pending, slots = RoutedReply(loop=asyncio.get_running_loop()), self.slots
+        address = request.node or slots.routes.get(request.keys[0]) or slots.route(request)
+        pending.cluster, pending.request, pending.address = self, request, address
         try:
             if address is None:
-                self.reroute(pending, unrouted(self.slots))
+                self.reroute(pending, unrouted(slots))
             else:
-                self.link_to(address).send(pending, self.slots.spoken(request))
+                link = self._links.get(address) or self.link_to(address)
+                link.send(pending, slots.spoken(request))
         except StoreError as failure:
             pending.set_exception(failure)
         return pending

@@ -20,9 +20,11 @@ class ClusterBackend(RedisBackend):
     def link(self) -> Link:
         from .link import ClusterLink
 
+        self._nodes.check_world(is_asyncio=False)
         return ClusterLink(self._nodes)
 
     def alink(self) -> AsyncLink:
         from .aio import ClusterAsyncLink
 
+        self._nodes.check_world(is_asyncio=True)
         return ClusterAsyncLink(self._nodes)

@@ -15,7 +15,7 @@ from ....steps import Call, Reply, Wakes
 from ..link import RedisLink
 from ..transport.connection import BlockingConnection
 from .nodes import Nodes
-from .routing import PRIMARIES, learn, noted, routed, settled, unrouted
+from .routing import PRIMARIES, learn, noted, settled, unrouted
 from .slot_map import Address, Destination, SlotMap, SlotWakes
 
 
@@ -35,13 +35,16 @@ class ClusterLink(ThreadParking, Quiet):
         if request.operation is PRIMARIES:
             return self._primaries(request.until)
         reply: Any
-        if (address := routed(request, self._slots)) is None:
-            reply = unrouted(self._slots)
+        slots = self._slots
+        address = slots.routes.get(request.keys[0]) or slots.route(request)
+        if address is None:
+            reply = unrouted(slots)
         else:
             try:
-                return self.link_to(address).call(self._slots.spoken(request))
+                link = self._links.get(address) or self.link_to(address)
+                return link.call(slots.spoken(request))
             except StoreError as failure:
-                reply = noted(failure, address, self._slots)
+                reply = noted(failure, address, slots)
         (reply,) = run(settled((request,), [reply], self._slots, self._limit), self._by_node)
         if isinstance(reply, StoreError):
             raise reply
@@ -58,7 +61,7 @@ class ClusterLink(ThreadParking, Quiet):
     def _node_of(self, request: Call) -> Destination | None:
         if request.node is not None:
             return Destination(request.node)
-        address = routed(request, self._slots)
+        address = self._slots.route(request)
         return None if address is None else Destination(address)
 
     def _primaries(self, until: float) -> list[Address]:

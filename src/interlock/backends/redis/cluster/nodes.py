@@ -4,21 +4,68 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, Protocol
 
+from ..transport.borrowed import ClientFactory, check_world, read_cluster
 from ..transport.factories import UrlFactory
+from ..transport.handshakes import ConnectionFactory
 from ..url import RedisSettings
 from .slot_map import Address, SlotMap
 
 
-class Nodes:
+class Nodes(Protocol):
     """Makes the connections to each node, and knows which node serves what."""
+
+    label: str
+    timeout: float
+    slots: SlotMap
+
+    def factory(self, address: Address) -> ConnectionFactory:
+        """The connections to one node; what its errors call it."""
+        ...
+
+    def check_world(self, is_asyncio: bool) -> None:
+        """Refuse a world whose connections cannot be made."""
+        ...
+
+
+class UrlNodes:
+    """Nodes that are reached as a URL says."""
 
     def __init__(self, settings: RedisSettings, seeds: Sequence[Address], label: str) -> None:
         self._settings, self.label, self.timeout = settings, label, settings.timeout
         self.slots = SlotMap(seeds, label)
 
-    def factory(self, address: Address) -> UrlFactory:
-        """The connections to one node; what its errors call it."""
-        factory = UrlFactory(replace(self._settings, host=address.host, port=address.port))
-        factory.label = f"node {address} of {self.label}"
-        return factory
+    def factory(self, address: Address) -> ConnectionFactory:
+        settings = replace(self._settings, host=address.host, port=address.port)
+        return _node(UrlFactory(settings), address, self.label)
+
+    def check_world(self, is_asyncio: bool) -> None:
+        """Both can."""
+
+
+class ClientNodes:
+    """Nodes that are reached as a cluster client of the user's reaches them."""
+
+    def __init__(self, client: Any, replicas: int | None) -> None:
+        self._read, self._replicas = read_cluster(client), replicas
+        seeds = [Address(*each) for each in self._read.seeds]
+        self.label = f"redis+cluster://{','.join(map(str, seeds))}"
+        self.slots = SlotMap(seeds, self.label, self._read.remap)
+        self.timeout = self.factory(seeds[0]).timeout
+
+    def factory(self, address: Address) -> ConnectionFactory:
+        pool = self._read.pool.at(*address)
+        factory = ClientFactory(pool, self._read.is_asyncio, self._replicas)
+        return _node(factory, address, self.label)
+
+    def check_world(self, is_asyncio: bool) -> None:
+        check_world(self._read.is_asyncio, wanted=is_asyncio)
+
+
+def _node(
+    factory: UrlFactory | ClientFactory, address: Address, cluster: str
+) -> ConnectionFactory:
+    """The factory of a node: a replica is of use as well, because it knows the map."""
+    factory.label, factory.any_role = f"node {address} of {cluster}", True
+    return factory

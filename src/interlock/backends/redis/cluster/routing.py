@@ -55,12 +55,6 @@ def unrouted(slots: SlotMap) -> Unrouted:
     return Unrouted(f"no node of {slots.label} serves the slot of this name", slots.label)
 
 
-def routed(request: Call, slots: SlotMap) -> Address | None:
-    """The node to ask at once; None where that must be found out first."""
-    address = slots.owner_of(request)
-    return None if address in slots.suspects else address
-
-
 def settled(
     calls: Sequence[Call], replies: list[Any], slots: SlotMap, limit: float
 ) -> Steps[list[Reply]]:
@@ -88,9 +82,16 @@ def settled(
 
 def _again(call: Call, reply: Reply, latest: float) -> bool:
     """Whether a call was refused, and there is time to ask again."""
-    passing = isinstance(reply, (Refused, Unreached)) and not reply.final
     least = 0.0 if isinstance(reply, Unrouted) else LEAST
-    return passing and now() + least < min(call.until, latest)
+    return is_passing(reply) and now() + least < min(call.until, latest)
+
+
+def is_passing(reply: Reply) -> bool:
+    """Whether a node refused for the time being, or was not reached: nothing was executed.
+
+    What was executed, but not confirmed by replicas, is not refused.
+    """
+    return isinstance(reply, (Refused, Unreached)) and not (reply.final or reply.partial)
 
 
 def _must_wait(reply: Refused | Unreached) -> bool:
@@ -114,7 +115,7 @@ def noted(reply: Reply, asked: Address, slots: SlotMap) -> Reply:
         where = slots.note(reply, asked)
         reply.where = (where.host, where.port)
     elif isinstance(reply, (OutcomeUnknown, Unreached)):
-        slots.suspects.add(asked)
+        slots.suspect(asked)
     return reply
 
 

@@ -13,6 +13,7 @@ from ....drive import now
 from ....steps import Call, Wakes
 from ..errors import Redirected
 from ..scripts import Script, remade, script, text
+from ..transport.borrowed import Remap
 from .slots import SLOTS, slot_of
 
 # Java's waiters listen on channels of slots where the server has them, and so do ours there.  Our
@@ -22,6 +23,9 @@ _JAVA_WAITS = re.compile(r"'PUBSUB', 'NUMSUB', channel\b")
 
 #: What the names of Java's channels start with.
 JAVA = "redisson_"
+
+#: How many keys a map remembers whom to ask for.
+ROUTES = 16384
 
 
 class Address(NamedTuple):
@@ -75,8 +79,8 @@ class SlotMap:
     It may be wrong at any time: a node that is asked in error says so, and executes nothing.
     """
 
-    def __init__(self, seeds: Sequence[Address], label: str) -> None:
-        self.seeds, self.label = tuple(seeds), label
+    def __init__(self, seeds: Sequence[Address], label: str, remap: Remap | None = None) -> None:
+        self.seeds, self.label, self._remap = tuple(seeds), label, remap
         #: None until a node was asked.
         self._owners: list[Address | None] | None = None
         #: Every node that serves a slot; replaced, never changed.
@@ -87,6 +91,8 @@ class SlotMap:
         #: whether they still serve what they did; and so no other node has to wait for them.
         self.suspects: set[Address] = set()
         self.learnt_at = -math.inf
+        #: Whom to ask for a key, as was found before; forgotten with every change.
+        self.routes: dict[str, Address] = {}
 
     def owner(self, slot: int) -> Address | None:
         return None if self._owners is None else self._owners[slot]
@@ -95,6 +101,21 @@ class SlotMap:
         """The node that serves the first of the keys."""
         owners = self._owners
         return owners[slot_of(request.keys[0])] if owners is not None and request.keys else None
+
+    def route(self, request: Call) -> Address | None:
+        """The node to ask at once; None where that must be found out first."""
+        routes = self.routes  # another thread may replace it meanwhile, and this is lost with it
+        address = self.owner_of(request)
+        if address is None or address in self.suspects:
+            return None
+        if len(routes) < ROUTES:
+            routes[request.keys[0]] = address
+        return address
+
+    def suspect(self, address: Address) -> None:
+        """A node has failed to answer."""
+        self.suspects.add(address)
+        self.routes = {}
 
     def primaries(self) -> list[Address]:
         """Every node that serves a slot."""
@@ -107,10 +128,11 @@ class SlotMap:
 
     def note(self, moved: Redirected, asked: Address) -> Address:
         """A slot has moved; answers where to."""
-        where = Address(moved.where[0] or asked.host, moved.where[1])
+        where = self._reached(moved.where[0] or asked.host, moved.where[1])
         if moved.code == "MOVED" and self._owners is not None:
             self._owners[moved.slot] = where
             self._primaries = self._primaries | {where}
+            self.routes = {}
         return where
 
     def learn(self, answer: Any, asked: Address) -> None:
@@ -118,12 +140,17 @@ class SlotMap:
         owners: list[Address | None] = [None] * SLOTS
         primaries: set[Address] = set()
         for first, last, primary, *_ in answer[2]:
-            where = Address(_host(primary[0], asked), int(primary[1]))
+            where = self._reached(_host(primary[0], asked), int(primary[1]))
             owners[first : last + 1] = [where] * (last + 1 - first)
             primaries.add(where)
         self._sharded, self._owners, self.learnt_at = bool(answer[1]), owners, now()
         self._primaries = primaries
         self.suspects.clear()
+        self.routes = {}
+
+    def _reached(self, host: str, port: int) -> Address:
+        """Where a node is reached that says it is there."""
+        return Address(host, port) if self._remap is None else Address(*self._remap((host, port)))
 
     # --- channels of slots ----------------------------------------------------------------------
 
@@ -133,9 +160,10 @@ class SlotMap:
 
     def spoken(self, request: Call) -> Call:
         """A call as it is sent: where Java listens on channels of slots, it is told there."""
-        if not self._sharded or (twin := _in_shards(request.operation.name)) is None:
+        operation, keys, args, until, node = request
+        if not self._sharded or (twin := _in_shards(operation.name)) is None:
             return request
-        return request._replace(operation=twin)
+        return Call(twin, keys, args, until, node)  # a quarter of the time of _replace()
 
 
 @cache

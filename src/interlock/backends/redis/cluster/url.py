@@ -21,7 +21,7 @@ def read_cluster_url(url: str) -> tuple[RedisSettings, list[Address], str]:
     places = hosts.split(",")
     if not all(places) and len(places) > 1:
         raise UsageError("a host is missing between two commas in the URL")
-    nodes = [read_url(f"{scheme}://{credentials}{at}{place}{rest}") for place in places]
+    nodes = [read_url(f"{scheme}://{credentials}{at}{place}{rest}", None) for place in places]
     if nodes[0].db != 0:
         raise UsageError("a cluster has only database 0: leave the database out of the URL")
     seeds = list(dict.fromkeys(Address(node.host, node.port) for node in nodes))

@@ -68,7 +68,7 @@ class BlockingConnection:
         #: What it was opened for: see `handshakes.Opening`.
         self.generation: int = self._connection.generation
         self.replicas: int = self._connection.replicas
-        self._ends_at: float = self._connection.ends_at
+        self._recount_at: float = self._connection.recount_at
         self._take_over(socket_of(self._connection))
         self._limit = factory.timeout
         self._timeout, self._used_at, self._until = -1.0, now(), until
@@ -203,8 +203,9 @@ class BlockingConnection:
         return left
 
     def outlived(self) -> bool:
-        """Whether another one should take its place: see `handshakes.Opening`."""
-        return self._ends_at < now()
+        """Whether another one should take its place, which counts replicas anew; asked when it
+        was prepared."""
+        return self._recount_at < self._used_at
 
     def abandon(self) -> None:
         """In a forked child: leave the socket to the parent, without a word."""

@@ -1,4 +1,4 @@
-"""Which connections to open: as a URL describes them, or like those of a redis-py client."""
+"""Which connections to open, as a URL describes them; see `borrowed` for those of clients."""
 
 from __future__ import annotations
 
@@ -7,17 +7,16 @@ from functools import cache
 from typing import Any
 
 import hiredis  # noqa: F401 - needed later on: what is not installed is said at connect()
-from redis import asyncio as redis_asyncio
 from redis import connection as redis_connection
 from redis.asyncio import connection as redis_asyncio_connection
 from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from ....errors import UsageError
 from ....passwords import asked
-from ..url import RedisSettings
-from .handshakes import ConnectionFactory, PrimaryFinder, RecordedOpening, TimedOpening
+from ..topology import Primary
+from ..url import RedisSettings, spelled_address
+from .handshakes import PrimaryFinder, RecordedOpening, TimedOpening
 from .sentinels import Sentinels, sentinel_settings
 
 BLOCKING = {
@@ -38,6 +37,7 @@ class KnownServer:
     reached = False
     finder: PrimaryFinder | None = None
     replicas: int | None = 0
+    any_role = False
     generation = 0
 
     def leave(self, generation: int) -> None:
@@ -57,26 +57,24 @@ class UrlFactory(KnownServer):
 
     def blocking(self) -> Any:
         connection_class = BLOCKING[self._settings.transport]
-        return _made(connection_class, self._with(protocol=2), Retry, TimedOpening)
+        return made(connection_class, self._with(protocol=2), Retry, TimedOpening)
 
     def asyncio(self) -> Any:
         connection_class = ASYNCIO[self._settings.transport]
         options = self._with(protocol=self.protocol)
-        return _made(connection_class, options, AsyncRetry, RecordedOpening)
+        return made(connection_class, options, AsyncRetry, RecordedOpening)
 
     def _with(self, protocol: int) -> dict[str, Any]:
         return {**self._options, **_credentials(self._settings), "protocol": protocol}
 
 
-class SentinelFactory(UrlFactory):
-    """Connections to the primary that Sentinels name: see `ConnectionFactory`."""
+class FoundServer(KnownServer):
+    """What factories share whose server Sentinels name."""
 
-    def __init__(self, settings: RedisSettings) -> None:
-        super().__init__(settings)
-        watchers: list[ConnectionFactory] = [
-            UrlFactory(each) for each in sentinel_settings(settings)
-        ]
-        self._sentinels = self.finder = Sentinels(settings, watchers, self._moved)
+    _sentinels: Sentinels
+
+    def _watch(self, sentinels: Sentinels) -> None:
+        self._sentinels = self.finder = sentinels
 
     def _moved(self) -> None:
         """The Sentinels name another primary."""
@@ -86,11 +84,30 @@ class SentinelFactory(UrlFactory):
         super().leave(generation)
         self._sentinels.suspect()
 
-    def _with(self, protocol: int) -> dict[str, Any]:
+    def _primary(self) -> Primary:
         primary = self._sentinels.primary
         assert primary is not None, "a connection is opened when its server has been found"
-        place = {"host": primary.host, "port": primary.port}
-        return {**super()._with(protocol), **place}
+        return primary
+
+
+class SentinelFactory(FoundServer, UrlFactory):
+    """Connections to the primary that Sentinels name: see `ConnectionFactory`."""
+
+    def __init__(self, settings: RedisSettings) -> None:
+        super().__init__(settings)
+        watchers = [_watcher(each) for each in sentinel_settings(settings)]
+        self._watch(Sentinels(settings.service, self.label, watchers, self._moved))
+
+    def _with(self, protocol: int) -> dict[str, Any]:
+        primary = self._primary()
+        return {**super()._with(protocol), "host": primary.host, "port": primary.port}
+
+
+def _watcher(settings: RedisSettings) -> UrlFactory:
+    """How one Sentinel is reached."""
+    factory = UrlFactory(settings)
+    factory.label = f"Sentinel {spelled_address(settings.host, settings.port)}"
+    return factory
 
 
 def factory_of(settings: RedisSettings) -> UrlFactory:
@@ -98,49 +115,20 @@ def factory_of(settings: RedisSettings) -> UrlFactory:
     return SentinelFactory(settings) if settings.sentinels else UrlFactory(settings)
 
 
-class ClientFactory(KnownServer):
-    """Connections like those of a redis-py client that the user has brought along: see
-    `ConnectionFactory`."""
-
-    def __init__(self, client: Any, replicas: int = 0) -> None:
-        self.replicas = replicas
-        pool = self._pool = client.connection_pool  # kept: connections by Sentinels refer to it
-        self._class, self._options = pool.connection_class, dict(pool.connection_kwargs)
-        self.timeout = self._options.get("socket_timeout") or 5.0
-        self.connect_timeout = self._options.get("socket_connect_timeout") or self.timeout
-        self.protocol = int(self._options.get("protocol") or 2)
-        self.label = _label_of(pool, self._options)
-        self._asyncio = isinstance(client, redis_asyncio.Redis)
-
-    def blocking(self) -> Any:
-        if self._asyncio:
-            raise UsageError("this is an asyncio client: use interlock.aio.connect(client)")
-        return _made(self._class, {**self._options, "protocol": 2}, Retry, TimedOpening)
-
-    def asyncio(self) -> Any:
-        if not self._asyncio:
-            raise UsageError("this is a blocking client: use interlock.connect(client)")
-        return _made(self._class, self._options, AsyncRetry, RecordedOpening)
-
-
-def _label_of(pool: Any, options: dict[str, Any]) -> str:
-    """How to name the server of a redis-py client to people."""
-    where = options.get("path") or (
-        f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
-    )
-    db = options.get("db", 0)
-    if (service := getattr(pool, "service_name", None)) is not None:
-        return f"redis+sentinel:///{service}/{db}"
-    return f"redis://{where}/{db}"
-
-
-def _made(connection_class: Any, options: dict[str, Any], retry: Any, opening: type) -> Any:
+def made(connection_class: Any, options: dict[str, Any], retry: Any, opening: type) -> Any:
     """A connection that neither retries by itself nor says more than it must."""
-    options = {**options, "retry": retry(NoBackoff(), 0)}
-    known = inspect.signature(redis_connection.AbstractConnection.__init__).parameters
-    silent = ("driver_info",) if "driver_info" in known else ("lib_name", "lib_version")
-    options.update(dict.fromkeys(silent))
+    options = {**options, "retry": retry(NoBackoff(), 0), **_silence(connection_class)}
     return _mixed(opening, connection_class)(**options)
+
+
+@cache
+def _silence(connection_class: Any) -> dict[str, None]:
+    """What keeps a connection from telling the server which library it belongs to."""
+    base = next(each for each in connection_class.__mro__ if each.__name__ == "AbstractConnection")
+    known = inspect.signature(base.__init__).parameters
+    return dict.fromkeys(
+        ("driver_info",) if "driver_info" in known else ("lib_name", "lib_version")
+    )
 
 
 @cache

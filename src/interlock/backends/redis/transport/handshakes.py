@@ -26,8 +26,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol
 
-from redis import exceptions
-
 from ....drive import now
 from ....errors import InterlockError, StoreMisconfigured
 from ..errors import foreign, not_sent
@@ -62,6 +60,8 @@ class ConnectionFactory(Protocol):
     finder: PrimaryFinder | None
     #: How many replicas must confirm what is written; None is one, where there are any.
     replicas: int | None
+    #: Whether a replica is of use too: any node of a cluster tells its map.
+    any_role: bool
     #: Grows when connections made before are of no use any more.
     generation: int
 
@@ -158,8 +158,8 @@ class Opening:
     generation = 0
     #: How many replicas must confirm what is written on it.
     replicas = 0
-    #: When another one should take its place.
-    ends_at = math.inf
+    #: When the replicas of the server are to be counted again.
+    recount_at = math.inf
 
 
 class TimedOpening(Opening):
@@ -225,7 +225,7 @@ def open_blocking(factory: ConnectionFactory, until: float) -> Any:
     connection.replicas = factory.replicas or 0
     try:
         connection.connect()
-        if factory.finder is not None:
+        if _asks_role(factory):
             connection.send_command("ROLE")
             _admit(connection, connection.read_response(), factory)
     except Exception as cause:
@@ -238,18 +238,26 @@ def open_blocking(factory: ConnectionFactory, until: float) -> Any:
     return connection
 
 
+def _asks_role(factory: ConnectionFactory) -> bool:
+    """Whether the server must be a primary, or decides how many replicas confirm."""
+    return factory.finder is not None or factory.replicas is None
+
+
 def _admit(connection: Any, role: Any, factory: ConnectionFactory) -> None:
-    """Take a server that is a primary, and no other."""
-    connection.replicas = replicas_to_wait_for(role, factory.replicas, factory.label)
+    """Take a server that is a primary, or whatever else is of use."""
+    connection.replicas = replicas_to_wait_for(
+        role, factory.replicas, factory.label, factory.any_role
+    )
     if factory.replicas is None and not connection.replicas:
-        connection.ends_at = now() + UNREPLICATED  # after a failover replicas come back one by one
+        # After a failover replicas come back one by one.
+        connection.recount_at = now() + UNREPLICATED
 
 
 def _close_unowned(trace: TracebackType | None) -> None:
     """Where a Ctrl-C struck redis-py, a new socket may be nowhere but in its local variables."""
     while trace is not None:
         frame, trace = trace.tb_frame, trace.tb_next
-        if frame.f_globals["__name__"].startswith("redis."):
+        if frame.f_globals["__name__"].startswith(("redis.", "valkey.")):
             for each in frame.f_locals.values():
                 if isinstance(each, socket.socket):
                     each.close()
@@ -266,7 +274,7 @@ async def open_asyncio(factory: ConnectionFactory) -> Any:
             connection = factory.asyncio()
             connection.generation, connection.replicas = generation, factory.replicas or 0
             await connection.connect()
-            if factory.finder is not None:
+            if _asks_role(factory):
                 await connection.send_command("ROLE")
                 _admit(connection, await connection.read_response(), factory)
     except BaseException as cause:
@@ -297,6 +305,11 @@ def retire(connection: Any) -> None:
         connection._reader = connection._writer = None
 
 
+def is_raised(cause: BaseException, *names: str) -> bool:
+    """Whether it is one of these errors of redis-py's, or of valkey-py's, which has the same."""
+    return any(each.__name__ in names for each in type(cause).__mro__)
+
+
 def connecting_failed(
     cause: BaseException, factory: ConnectionFactory, connection: Any
 ) -> InterlockError:
@@ -306,13 +319,13 @@ def connecting_failed(
         factory.finder.suspect()  # it may be another one by now
     if isinstance(cause, InterlockError):
         return cause
-    if isinstance(cause, exceptions.InvalidResponse):
+    if is_raised(cause, "InvalidResponse"):
         return foreign(connection.last_read(), label, replied=False, reached=factory.reached)
-    if isinstance(cause, exceptions.NoPermissionError) and "'role'" in str(cause):
+    if is_raised(cause, "NoPermissionError") and "'role'" in str(cause):
         return StoreMisconfigured(f"{label} denies this user ROLE (see the ACL in docs)", label)
-    if isinstance(cause, (exceptions.AuthenticationError, exceptions.NoPermissionError)):
+    if is_raised(cause, "AuthenticationError", "NoPermissionError"):
         return StoreMisconfigured(f"{label} refused the user name or password", label)
-    if isinstance(cause, exceptions.ResponseError):
+    if is_raised(cause, "ResponseError"):
         # A server that does not know AUTH or HELLO quotes what followed: the password.
         cause.args = (str(cause).partition(", with args")[0],)
         return StoreMisconfigured(f"{label} refused the connection: {cause}", label)

@@ -92,7 +92,7 @@ class LazyConnection:
                 self._lost,
             )
             mux.generation, mux.replicas = connection.generation, connection.replicas
-            mux.ends_at = connection.ends_at
+            mux.recount_at = connection.recount_at
             self._send_unsent(mux)
         finally:
             self._opening = None

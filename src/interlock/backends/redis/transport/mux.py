@@ -20,8 +20,14 @@ from ....errors import StoreError
 from ....steps import Call
 from ....tasks import Sent
 from ..errors import foreign, from_reply, is_noscript, not_answered
-from ..topology import is_demoted, needs_confirmation, unconfirmed, wait_command
-from .handshakes import ConnectionFactory
+from ..topology import (
+    is_demoted,
+    needs_confirmation,
+    replicas_to_wait_for,
+    unconfirmed,
+    wait_command,
+)
+from .handshakes import UNREPLICATED, ConnectionFactory
 from .protocol import ASKING, INCOMPLETE, command, new_reader, packed
 
 
@@ -63,7 +69,7 @@ class Mux(asyncio.Protocol):
         self._timer_at = float("inf")
         #: What it was opened for: see `handshakes.Opening`.
         self.generation = self.replicas = 0
-        self.ends_at = float("inf")
+        self.recount_at = float("inf")
         #: Grants and renewals, with their replies, that replicas have to confirm.
         self._unconfirmed: list[tuple[PendingReply, Any]] = []
         self._demoted = False
@@ -72,10 +78,6 @@ class Mux(asyncio.Protocol):
         self.open, self.heard_at, self._replied = True, now(), False
         transport.set_protocol(self)
         transport.resume_reading()
-
-    def outlived(self) -> bool:
-        """Whether another one should take its place, and no call is in the way."""
-        return self.ends_at < now() and not self._pending
 
     @property
     def idle(self) -> bool:
@@ -104,6 +106,8 @@ class Mux(asyncio.Protocol):
         """Send a call; its reply will settle `pending`."""
         pending.request, pending.channel = request, None
         pending.since = at = now()
+        if at > self.recount_at:
+            self._recount()
         pending.limit = min(request.until, at + self._limit)
         self._pending.append(pending)
         if pending.limit < self._timer_at:
@@ -206,6 +210,27 @@ class Mux(asyncio.Protocol):
                 pending.set_result(reply)
             else:
                 pending.set_exception(why)
+
+    def _recount(self) -> None:
+        """Ask again how many replicas there are, where there were none."""
+        self.recount_at = float("inf")
+        asked = self._enter(None)
+        self._write(command("ROLE"))
+        asked.add_done_callback(lambda _: self._recounted(asked))
+
+    def _recounted(self, asked: PendingReply) -> None:
+        factory = self._factory
+        if asked.exception() is not None:
+            return  # the connection has ended, or is about to
+        try:
+            self.replicas = replicas_to_wait_for(
+                asked.result(), factory.replicas, self._label, factory.any_role
+            )
+        except StoreError:
+            factory.leave(self.generation)
+            self.abort("it is not the primary any more")
+        if not self.replicas:
+            self.recount_at = now() + UNREPLICATED
 
     def _refused(self, pending: PendingReply, text: str) -> None:
         request = pending.request

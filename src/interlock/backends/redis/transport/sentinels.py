@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-
-from redis import exceptions
 
 from ....drive import now
 from ....errors import StoreError
@@ -22,8 +20,8 @@ from ..topology import (
     search,
     sentinel_refused,
 )
-from ..url import RedisSettings, spelled_address
-from .handshakes import ConnectionFactory, open_asyncio, open_blocking
+from ..url import RedisSettings
+from .handshakes import ConnectionFactory, is_raised, open_asyncio, open_blocking
 
 
 def sentinel_settings(settings: RedisSettings) -> list[RedisSettings]:
@@ -50,14 +48,13 @@ class Sentinels:
 
     def __init__(
         self,
-        settings: RedisSettings,
-        factories: list[ConnectionFactory],
+        service: str,
+        label: str,
+        factories: Sequence[ConnectionFactory],
         on_moved: Callable[[], None],
     ) -> None:
-        self._label, self._service = settings.label, settings.service
+        self._service, self._label = service, label
         self._factories, self._on_moved = factories, on_moved
-        for factory, address in zip(factories, settings.sentinels, strict=True):
-            factory.label = f"Sentinel {spelled_address(*address)}"
         self.primary: Primary | None = None
         #: When a Sentinel last named it, and when one was last asked.
         self._named_at = self._asked_at = -math.inf
@@ -166,6 +163,6 @@ class Sentinels:
     def _explained(self, failure: Exception, sentinel: str) -> StoreError:
         if isinstance(failure, StoreError):
             return failure
-        if isinstance(failure, exceptions.ResponseError | exceptions.AuthenticationError):
+        if is_raised(failure, "ResponseError", "AuthenticationError"):
             return sentinel_refused(str(failure), sentinel, self._service, self._label)
         return not_sent(failure, sentinel)
