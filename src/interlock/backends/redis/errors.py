@@ -10,6 +10,7 @@ import re
 
 from ...errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
 from ...ledger import OtherKind
+from ...words import duration
 
 _UNAVAILABLE = {
     "LOADING": "is still loading its data",
@@ -44,6 +45,9 @@ _CODES = re.compile(r"\b(" + "|".join([*_UNAVAILABLE, *_MISCONFIGURED, "WRONGTYP
 
 #: What a server answers that may answer otherwise in a moment.
 _PASSING = ("CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "READONLY")
+
+#: What restart_guard answers, with the milliseconds that are left.
+_GUARDED = re.compile(r"GUARDED (\d+)")
 
 _REDIRECTED = re.compile(r"(MOVED|ASK) (\d+) (.*):(\d+)")
 
@@ -82,6 +86,8 @@ def from_reply(text: str, keys: tuple[str, ...], store: str) -> StoreError:
     """Turn an error reply of the server into an error for the caller."""
     if (redirection := _REDIRECTED.match(text)) is not None:
         return _redirected(redirection, store)
+    if (guarded := _GUARDED.match(text)) is not None:
+        return StoreUnavailable(_guarded(int(guarded.group(1)) / 1000, store), store)
     found = _CODES.search(text)
     code = found.group(1) if found else ""
     if code == "WRONGTYPE":
@@ -97,6 +103,13 @@ def from_reply(text: str, keys: tuple[str, ...], store: str) -> StoreError:
         kind = Denied if "user_script" in text else StoreMisconfigured
         return kind(f"{store} {_MISCONFIGURED[code]}", store)
     return StoreError(f"{store} answered: {text}", store)
+
+
+def _guarded(left: float, store: str) -> str:
+    return (
+        f"{store} has restarted and may have forgotten leases that still stand, so it grants "
+        f"nothing for another {duration(left)} (restart_guard); try again then"
+    )
 
 
 def _unavailable(code: str, store: str) -> StoreUnavailable:
