@@ -19,7 +19,7 @@ _UNAVAILABLE = {
     "READONLY": "is a read-only replica",
     "UNBLOCKED": "stopped being the primary before replicas confirmed what was written",
     "WAIT cannot be used with replica": "is a read-only replica",
-    "CLUSTERDOWN": "belongs to a cluster that is down",
+    "CLUSTERDOWN": "belongs to a cluster that is down (see its CLUSTER INFO)",
     "TRYAGAIN": "is moving this name to another node",
     "NOREPLICAS": "does not have enough replicas to accept writes",
     "MISCONF": "refuses writes because it cannot save its data",
@@ -31,7 +31,7 @@ _MISCONFIGURED = {
     "NOPERM": "denies this user a command, key or channel that locks need (see the ACL in docs)",
     "NOAUTH": "requires a password; put it into the URL or pass password=",
     "unauthenticated": "requires a password; put it into the URL or pass password=",
-    "WRONGPASS": "refused the user name or password",
+    "WRONGPASS": "refused the user name or password; check both",
     "EXECABORT": "aborted the operation",
     "CROSSSLOT": "needs one slot for all keys of a name: use redis+cluster://, and no odd braces",
     "cluster support disabled": "is not in cluster mode; use redis:// for it",
@@ -45,6 +45,9 @@ _CODES = re.compile(r"\b(" + "|".join([*_UNAVAILABLE, *_MISCONFIGURED, "WRONGTYP
 
 #: What a server answers that may answer otherwise in a moment.
 _PASSING = ("CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "READONLY")
+
+#: What a server says to a client that has named no user at all; redis-py leaves out the code.
+_UNKNOWN_USER = re.compile(r"NOAUTH|Authentication required|client already authenticated")
 
 #: What restart_guard answers, with the milliseconds that are left.
 _GUARDED = re.compile(r"GUARDED (\d+)")
@@ -75,6 +78,11 @@ class Denied(StoreMisconfigured):
     """A right was missing in the middle of a script, which may have written before."""
 
     partial = True
+
+
+def turned_away(text: str) -> str:
+    """What an error reply of the handshake says of the user and the password."""
+    return _MISCONFIGURED["NOAUTH" if _UNKNOWN_USER.search(text) else "WRONGPASS"]
 
 
 def is_noscript(text: str) -> bool:
