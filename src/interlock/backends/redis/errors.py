@@ -115,8 +115,8 @@ def from_reply(text: str, keys: tuple[str, ...], store: str) -> StoreError:
 
 def _guarded(left: float, store: str) -> str:
     return (
-        f"{store} has restarted and may have forgotten leases that still stand, so it grants "
-        f"nothing for another {duration(left)} (restart_guard); try again then"
+        f"{store} has restarted or was replaced, and may have forgotten leases that still stand: "
+        f"it grants nothing for another {duration(left)} (restart_guard); try again then"
     )
 
 
