@@ -34,7 +34,7 @@ from .errors import (
     UsageError,
 )
 from .events import Event, Observer
-from .model import Holder, LockInfo
+from .model import Finding, Holder, LockInfo
 
 __version__ = "0.1.0"
 
@@ -42,6 +42,7 @@ __all__ = [
     "AcquireTimeout",
     "Client",
     "Event",
+    "Finding",
     "Hold",
     "Holder",
     "InterlockError",

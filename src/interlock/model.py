@@ -154,6 +154,25 @@ class LockInfo:
         return max((each.token for each in self.holders if each.token is not None), default=None)
 
 
+@dataclass(frozen=True)
+class Finding:
+    """Something that makes the locks of a store unsafe; as a text it is one sentence."""
+
+    #: What it is, for programs: docs/doctor.md lists all of them.
+    code: str
+    #: "serious": two clients may have one lock, as things are; "warning": they may when something
+    #: else fails as well; "info": it could not be looked at.
+    severity: str
+    #: The server, or the file, that it is about.
+    node: str
+    message: str
+    #: What to do about it.
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.advice}"
+
+
 def validity(asked: float, lease: float) -> float:
     """Until when a lease granted in answer to a question of `asked` may be trusted."""
     return asked + lease * (1 - DRIFT) - ROUNDING

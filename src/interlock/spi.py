@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from .errors import StoreError, Unsupported
-from .model import KIND_CODES, Busy, Holder, LockInfo, validity
+from .model import KIND_CODES, Busy, Finding, Holder, LockInfo, validity
 from .steps import Call, Enough, Reply, Steps, Wakes, answered
 
 
@@ -267,6 +267,24 @@ class Backend(Protocol):
     def alink(self) -> AsyncLink: ...
 
 
+class SelfExamining(Protocol):
+    """What a backend offers besides that can see what makes its locks unsafe."""
+
+    def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
+        """Tell what is found; nothing where all is well.
+
+        It is `thorough` for a user who asks; otherwise it is the first look of a client, in the
+        background, which should cost one round trip.
+        """
+        ...
+
+
+def examination(backend: Any, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
+    """What a backend finds; nothing where it cannot look."""
+    examine = getattr(backend, "examine", None)
+    return answered(()) if examine is None else examine(until, thorough)
+
+
 # --- defaults for a backend of your own ----------------------------------------------------------
 
 #: Kinds that the thread or task which holds them may take again.
@@ -415,6 +433,10 @@ class BaseBackend(ABC):
 
     def leased_semaphores(self, permits: int | None) -> PermitStore:
         raise _unsupported(self.label, "leased_semaphore")
+
+    def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
+        """Nothing is found: override it where yours can see what makes its locks unsafe."""
+        return answered(())
 
     @abstractmethod
     def link(self) -> Link:

@@ -22,7 +22,7 @@ from interlock.api.connect import aconnect, find_backend
 from interlock.backends.memory import MemoryBackend
 from interlock.drive import now
 
-REDIS = "insecure_tls, password, replicas, username"
+REDIS = "insecure_tls, longest_lease, password, replicas, restart_guard, username"
 ZOOKEEPER = "acl, auth, insecure_tls, password, sasl, session_timeout, username"
 
 WORLDS = pytest.mark.parametrize("connect", [interlock.connect, aio.connect])

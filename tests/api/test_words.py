@@ -394,7 +394,7 @@ CONNECTED = (
         "connect(colour=1)",
         lambda s: s.il.connect("redis://localhost", colour=1),
         TypeError,
-        ("'colour'", "insecure_tls, password, replicas, username"),
+        ("'colour'", "insecure_tls, longest_lease, password, replicas, restart_guard, username"),
     ),
     Wrong(
         "connect(memory, colour=1)",

@@ -8,7 +8,7 @@ from .source import SRC
 
 #: The files of a backend.  A role that a store does not have has no file.
 ROLES = {
-    *("backend", "url", "errors", "directory"),
+    *("backend", "url", "errors", "directory", "doctor"),
     *("link", "aio"),
     *("layout", "keys"),
     *("locks", "fair_locks", "rwlocks", "semaphores", "latches"),
@@ -25,6 +25,8 @@ SHARED = {
         "topology",  # which server is the primary, and what its answers mean
         "cluster",  # a store of many servers, made of links to single ones
         "redlock",  # locks over several servers that vote
+        "collisions",  # names that share keys
+        "restart_guard",  # what a server that has restarted must not grant
     },
     "zookeeper": {
         *("namespace", "queue_nodes", "permits"),  # the nodes of this client

@@ -50,6 +50,8 @@ def connect(
     password: Password | None = None,
     insecure_tls: bool = False,
     replicas: int | None = None,
+    restart_guard: bool | None = None,
+    longest_lease: Seconds | str | None = None,
     sentinel_username: str | None = None,
     sentinel_password: Password | None = None,
     session_timeout: Seconds | None = None,
@@ -71,6 +73,9 @@ def connect(
     replicas             Redis: how many replicas must confirm a grant and a renewal, which takes
                          one more round trip (WAIT); by Sentinels and in a cluster 1 if there
                          are any, else 0
+    restart_guard        Redis: True grants nothing on a server that has restarted until
+                         `longest_lease` (60 s) is over; of Redlock it is True unless you say False
+    longest_lease        Redis: longer leases are refused then; the same for all clients
     sentinel_username, sentinel_password
                          Redis by Sentinels: who asks them
     session_timeout      ZooKeeper: seconds that the servers keep a silent session
@@ -93,6 +98,8 @@ def aconnect(
     password: Password | None = None,
     insecure_tls: bool = False,
     replicas: int | None = None,
+    restart_guard: bool | None = None,
+    longest_lease: Seconds | str | None = None,
     sentinel_username: str | None = None,
     sentinel_password: Password | None = None,
     session_timeout: Seconds | None = None,
@@ -114,6 +121,9 @@ def aconnect(
     replicas             Redis: how many replicas must confirm a grant and a renewal, which takes
                          one more round trip (WAIT); by Sentinels and in a cluster 1 if there
                          are any, else 0
+    restart_guard        Redis: True grants nothing on a server that has restarted until
+                         `longest_lease` (60 s) is over; of Redlock it is True unless you say False
+    longest_lease        Redis: longer leases are refused then; the same for all clients
     sentinel_username, sentinel_password
                          Redis by Sentinels: who asks them
     session_timeout      ZooKeeper: seconds that the servers keep a silent session
@@ -132,7 +142,8 @@ def _said(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the arguments of `connect` that are options, and were given."""
     words = arguments.keys() - {"url", "observer", "options"}
     given = {word: arguments[word] for word in sorted(words)}
-    return {word: v for word, v in given.items() if v is not None and v is not False}
+    silent = {"insecure_tls": False}  # what it is unless it is said
+    return {word: v for word, v in given.items() if v is not silent.get(word)}
 
 
 def checked_observer(observer: Observer | None) -> Observer | None:

@@ -7,12 +7,12 @@ from fnmatch import fnmatchcase
 
 from ..drive import now
 from ..errors import StoreMisconfigured, Unsupported
-from ..model import LockInfo
+from ..model import Finding, LockInfo
 from ..recipes.lock import ANSWER
 from ..recipes.retry import retry
 from ..session.identity import introduction
 from ..session.session import BaseSession
-from ..spi import Backend, LockStore
+from ..spi import Backend, LockStore, examination
 from ..steps import Steps
 
 #: Where a backend has the store of a kind, if it takes no terms.
@@ -24,6 +24,9 @@ STORES = {
     "rwlock": "readers",
     "latch": "latches",
 }
+
+
+_SEVERITIES = ("serious", "warning", "info")
 
 
 def store_of(backend: Backend, kind: str) -> LockStore:
@@ -88,6 +91,12 @@ def request_release(backend: Backend, name: str) -> Steps[int]:
         )
     asked: int = yield from retry(lambda until: ask(name, until), now)
     return asked
+
+
+def doctor(backend: Backend) -> Steps[tuple[Finding, ...]]:
+    """What makes the locks of a store unsafe, the worst first."""
+    found = yield from examination(backend, now() + 10 * ANSWER, thorough=True)
+    return tuple(sorted(found, key=lambda each: _SEVERITIES.index(each.severity)))
 
 
 def _end(session: BaseSession, info: LockInfo, words: str) -> Steps[None]:

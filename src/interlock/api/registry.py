@@ -32,6 +32,9 @@ GROUP = "interlock.backends"
 #: What the kernel asks of every backend, whatever it offers.
 _PARTS = ("label", "directory", "link", "alink")
 
+#: Options of the Redis servers that can have a restart guard.
+_GUARDING = ("restart_guard", "longest_lease")
+
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 
 _registered: dict[str, Factory] = {}
@@ -156,21 +159,25 @@ def _redis(url: str, options: Mapping[str, Any]) -> Backend:
     redis = _import_redis()
     settings = redis.read_url(url)
     of_sentinels = {"sentinel_username", "sentinel_password"} if settings.sentinels else set()
-    allow(options, {"username", "password", "insecure_tls", "replicas", *of_sentinels})
+    people = {"username", "password", "insecure_tls"}
+    allow(options, {*people, "replicas", *_GUARDING, *of_sentinels})
     _warn(options, settings.label)
     settings = redis.with_options(settings, options)
-    backend: Backend = redis.RedisBackend(redis.factory_of(settings))
+    guard = redis.RestartGuard(settings.longest_lease) if settings.restart_guard else None
+    backend: Backend = redis.RedisBackend(redis.factory_of(settings), guard=guard)
     return backend
 
 
 def _redlock(url: str, options: Mapping[str, Any]) -> Backend:
-    _import_redis()
+    redis = _import_redis()
     from ..backends.redis import redlock
 
     settings = redlock.read_url(url)
-    allow(options, {"username", "password"})
-    nodes = tuple(replace(node, **options) for node in settings.nodes)
-    return redlock.RedlockBackend(replace(settings, nodes=nodes))
+    people = ("username", "password")
+    allow(options, {*people, *_GUARDING})
+    said = {word: options[word] for word in people if word in options}
+    nodes = tuple(replace(node, **said) for node in settings.nodes)
+    return redlock.RedlockBackend(replace(settings, nodes=nodes, **redis.guarding(options)))
 
 
 def _redis_cluster(url: str, options: Mapping[str, Any]) -> Backend:
@@ -190,14 +197,18 @@ def borrowed_redis(client: Any, options: Mapping[str, Any]) -> Backend:
     if not hasattr(client, "connection_pool") and not hasattr(client, "nodes_manager"):
         kind = type(client).__name__
         raise TypeError(f"url must be a str, a backend or a redis-py client, not {kind}")
-    allow(options, {"replicas"})
+    redis = _import_redis()
+    clustered = redis.is_cluster(client)
+    allow(options, {"replicas"} if clustered else {"replicas", *_GUARDING})
     replicas = options.get("replicas")
     if replicas is not None:
         checked_count("replicas", replicas, least=0)
-    redis = _import_redis()
-    if redis.is_cluster(client):
+    if clustered:
         return _borrowed_cluster(client, replicas)
-    backend: Backend = redis.RedisBackend(redis.factory_of_client(client, replicas))
+    said = {"longest_lease": redis.LONGEST_LEASE, **redis.guarding(options)}
+    guard = redis.RestartGuard(said["longest_lease"]) if said.get("restart_guard") else None
+    factory = redis.factory_of_client(client, replicas)
+    backend: Backend = redis.RedisBackend(factory, guard=guard)
     return backend
 
 

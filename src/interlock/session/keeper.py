@@ -23,6 +23,7 @@ from ..recipes.local_queue import LocalQueue
 from ..recipes.renewal import RenewalSchedule
 from ..spi import AsyncLink, Directory, Link, LockStore
 from ..steps import Steps, Wakes, park, side_by_side
+from .checkup import Checkup
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop, Task
@@ -53,9 +54,11 @@ class BaseKeeper:
         link: Any,
         directory: Directory,
         introduction: Holder,
+        checkup: Checkup,
     ) -> None:
         self.schedule, self.link, self._queue = schedule, link, queue
         self._directory, self._introduction = directory, introduction
+        self._checkup = checkup
         self._wakes: Wakes = link.local()
 
     def wake(self) -> None:
@@ -79,6 +82,7 @@ class BaseKeeper:
         return keep(self.schedule, self._wakes, now, self._introduce)
 
     def _introduce(self, until: float) -> Steps[float]:
+        yield from self._checkup.steps(until)
         try:
             return (yield from self._directory.introduce(self._introduction, until))
         except StoreError as failure:

@@ -28,6 +28,7 @@ from ..recipes.renewal import PendingWithdrawal, RenewalSchedule
 from ..spi import AsyncLink, Backend, Link, LockStore
 from ..steps import Steps, Wakes
 from .cancel_scope import CancelScope
+from .checkup import Checkup
 from .holds import TaskHolds, ThreadHolds
 from .identity import introduction, new_identity
 from .keeper import AsyncKeeper, Keeper
@@ -76,6 +77,8 @@ class BaseSession(Notifier):
         self.generation = 0
         #: What a forked child may walk out of without having walked in.
         self.inherited: set[Key] = set()
+        #: Of the first client alone: a forked child has the same store.
+        self._checkup = Checkup(backend)
         self._begin()
 
     def _begin(self) -> None:
@@ -216,7 +219,7 @@ class BaseSession(Notifier):
 
     def _keeper_parts(self) -> tuple[Any, ...]:
         who = introduction(self.identity)
-        return self.schedule, self.queue, self.link, self.backend.directory, who
+        return self.schedule, self.queue, self.link, self.backend.directory, who, self._checkup
 
 
 class Session(BaseSession):

@@ -14,6 +14,7 @@ from ...steps import Call, Reply, Wakes
 from ...tasks import Sent, TaskParking, TaskWakes
 from .errors import Unreached
 from .keys import Topic
+from .restart_guard import RestartGuard
 from .transport.handshakes import ConnectionFactory, PrimaryFinder
 from .transport.lazy import LazyConnection
 from .transport.mux import Mux, PendingReply
@@ -263,6 +264,17 @@ class RedisAsyncLink(TaskParking, Quiet):
                 await asyncio.wait((task,))
         await self._calls.close()
         await self._wakes.close()
+
+
+class GuardedAsyncLink(RedisAsyncLink):
+    """The same for a server with a restart guard."""
+
+    def __init__(self, factory: ConnectionFactory, guard: RestartGuard) -> None:
+        super().__init__(factory)
+        self._guard = guard
+
+    def send(self, pending: PendingReply, request: Call) -> Sent:
+        return super().send(pending, self._guard.guarded(request))
 
 
 async def settled(future: asyncio.Future[Any], until: float) -> None:

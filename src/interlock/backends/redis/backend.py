@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+from ...model import Finding
 from ...spi import AsyncLink, Link
-from .directory import RedisDirectory
+from ...steps import Steps, together
+from . import doctor
+from .collisions import collisions
+from .directory import RedisDirectory, raised
 from .fair_locks import RedisFairLocks
 from .keys import ONE_SERVER, Layout
 from .latches import RedisLatches
 from .locks import RedisFencedLocks, RedisLocks, RedisMutexes
+from .restart_guard import RestartGuard
 from .rwlocks import RedisRwLocks
 from .semaphores import RedisLeasedSemaphores, RedisSemaphores
 from .transport.handshakes import ConnectionFactory
@@ -21,8 +27,11 @@ class RedisBackend:
 
     directory: RedisDirectory
 
-    def __init__(self, factory: Any, places: Layout = ONE_SERVER) -> None:
+    def __init__(
+        self, factory: Any, places: Layout = ONE_SERVER, guard: RestartGuard | None = None
+    ) -> None:
         self._factory: ConnectionFactory = factory
+        self._guard = guard
         label, self._places = factory.label, places
         self.label: str = label
         self.locks, self.mutexes = RedisLocks(label, places), RedisMutexes(label, places)
@@ -39,12 +48,25 @@ class RedisBackend:
     def leased_semaphores(self, permits: int | None) -> RedisLeasedSemaphores:
         return self._leased(permits, self.label, self._places)
 
-    def link(self) -> Link:
-        from .link import RedisLink
+    def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
+        """See `spi.SelfExamining`.  One round trip, and more for names if it is thorough."""
+        expected = doctor.expected_of(self._factory, guarded=self._guard is not None)
+        (reply,) = raised((yield from together([doctor.asked(until)])))
+        found = doctor.of_servers([doctor.read(self.label, reply)], expected)
+        if thorough:
+            found += yield from collisions(self.label, self.directory.batches, until)
+        return found
 
+    def link(self) -> Link:
+        from .link import GuardedLink, RedisLink
+
+        if self._guard is not None:
+            return GuardedLink(self._factory, self._guard)
         return RedisLink(self._factory)
 
     def alink(self) -> AsyncLink:
-        from .aio import RedisAsyncLink
+        from .aio import GuardedAsyncLink, RedisAsyncLink
 
+        if self._guard is not None:
+            return GuardedAsyncLink(self._factory, self._guard)
         return RedisAsyncLink(self._factory)

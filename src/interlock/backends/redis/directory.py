@@ -122,12 +122,12 @@ class RedisDirectory:
         while True:
             walk = Call(script("names_walk"), (), (cursor, STRIDE), until, node)
             (answer,) = raised((yield from together([walk])))
-            met = [key for key in _decoded(answer[2:]) if _may_be_name(key)]
-            found.update((yield from _certain(self._batches(met), until)))
+            met = [key for key in decoded(answer[2:]) if _may_be_name(key)]
+            found.update((yield from _certain(self.batches(met), until)))
             if (cursor := text(answer[1])) == "0":
                 return found
 
-    def _batches(self, met: Sequence[str]) -> list[Sequence[str]]:
+    def batches(self, met: Sequence[str]) -> list[Sequence[str]]:
         """What is asked about in one script: all of it."""
         return [met] if met else []
 
@@ -146,15 +146,21 @@ def _only(name: str, answer: Any) -> str | None:
 
 def _certain(batches: Sequence[Sequence[str]], until: float) -> Steps[dict[str, str]]:
     """Those of these keys that are certainly names, and their kinds."""
+    seen = yield from shapes(batches, until)
+    kinds = ((name, classified(shape, certain=True)) for name, shape in seen.items())
+    return {name: kind for name, kind in kinds if kind is not None}
+
+
+def shapes(batches: Sequence[Sequence[str]], until: float) -> Steps[dict[str, Shape]]:
+    """What can be seen of some names.  One round trip, or none."""
     if not batches:
         return {}
     each = [tuple(key for name in batch for key in _keys(name)) for batch in batches]
     calls = [Call(script("names_classify"), keys, (), until) for keys in each]
     answers = raised((yield from together(calls)))
-    shapes = [_shape(reply) for answer in answers for reply in answer[1:]]
+    seen = [_shape(reply) for answer in answers for reply in answer[1:]]
     met = [name for batch in batches for name in batch]
-    kinds = (classified(shape, certain=True) for shape in shapes)
-    return {name: kind for name, kind in zip(met, kinds, strict=True) if kind is not None}
+    return dict(zip(met, seen, strict=True))
 
 
 def raised(replies: list[Any]) -> list[Any]:
@@ -165,7 +171,7 @@ def raised(replies: list[Any]) -> list[Any]:
     return replies
 
 
-def _decoded(keys: Sequence[Any]) -> list[str]:
+def decoded(keys: Sequence[Any]) -> list[str]:
     """The keys that are text, as every name is."""
     decoded = []
     for key in keys:

@@ -10,6 +10,7 @@ import re
 
 from ...errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
 from ...ledger import OtherKind
+from ...words import duration
 
 _UNAVAILABLE = {
     "LOADING": "is still loading its data",
@@ -18,7 +19,7 @@ _UNAVAILABLE = {
     "READONLY": "is a read-only replica",
     "UNBLOCKED": "stopped being the primary before replicas confirmed what was written",
     "WAIT cannot be used with replica": "is a read-only replica",
-    "CLUSTERDOWN": "belongs to a cluster that is down",
+    "CLUSTERDOWN": "belongs to a cluster that is down (see its CLUSTER INFO)",
     "TRYAGAIN": "is moving this name to another node",
     "NOREPLICAS": "does not have enough replicas to accept writes",
     "MISCONF": "refuses writes because it cannot save its data",
@@ -30,7 +31,7 @@ _MISCONFIGURED = {
     "NOPERM": "denies this user a command, key or channel that locks need (see the ACL in docs)",
     "NOAUTH": "requires a password; put it into the URL or pass password=",
     "unauthenticated": "requires a password; put it into the URL or pass password=",
-    "WRONGPASS": "refused the user name or password",
+    "WRONGPASS": "refused the user name or password; check both",
     "EXECABORT": "aborted the operation",
     "CROSSSLOT": "needs one slot for all keys of a name: use redis+cluster://, and no odd braces",
     "cluster support disabled": "is not in cluster mode; use redis:// for it",
@@ -44,6 +45,12 @@ _CODES = re.compile(r"\b(" + "|".join([*_UNAVAILABLE, *_MISCONFIGURED, "WRONGTYP
 
 #: What a server answers that may answer otherwise in a moment.
 _PASSING = ("CLUSTERDOWN", "TRYAGAIN", "LOADING", "MASTERDOWN", "READONLY")
+
+#: What a server says to a client that has named no user at all; redis-py leaves out the code.
+_UNKNOWN_USER = re.compile(r"NOAUTH|Authentication required|client already authenticated")
+
+#: What restart_guard answers, with the milliseconds that are left.
+_GUARDED = re.compile(r"GUARDED (\d+)")
 
 _REDIRECTED = re.compile(r"(MOVED|ASK) (\d+) (.*):(\d+)")
 
@@ -73,6 +80,11 @@ class Denied(StoreMisconfigured):
     partial = True
 
 
+def turned_away(text: str) -> str:
+    """What an error reply of the handshake says of the user and the password."""
+    return _MISCONFIGURED["NOAUTH" if _UNKNOWN_USER.search(text) else "WRONGPASS"]
+
+
 def is_noscript(text: str) -> bool:
     """Whether the server does not know the script's text yet, and has done nothing."""
     return text.startswith("NOSCRIPT")
@@ -82,6 +94,8 @@ def from_reply(text: str, keys: tuple[str, ...], store: str) -> StoreError:
     """Turn an error reply of the server into an error for the caller."""
     if (redirection := _REDIRECTED.match(text)) is not None:
         return _redirected(redirection, store)
+    if (guarded := _GUARDED.match(text)) is not None:
+        return StoreUnavailable(_guarded(int(guarded.group(1)) / 1000, store), store)
     found = _CODES.search(text)
     code = found.group(1) if found else ""
     if code == "WRONGTYPE":
@@ -97,6 +111,13 @@ def from_reply(text: str, keys: tuple[str, ...], store: str) -> StoreError:
         kind = Denied if "user_script" in text else StoreMisconfigured
         return kind(f"{store} {_MISCONFIGURED[code]}", store)
     return StoreError(f"{store} answered: {text}", store)
+
+
+def _guarded(left: float, store: str) -> str:
+    return (
+        f"{store} has restarted or was replaced, and may have forgotten leases that still stand: "
+        f"it grants nothing for another {duration(left)} (restart_guard); try again then"
+    )
 
 
 def _unavailable(code: str, store: str) -> StoreUnavailable:

@@ -14,6 +14,7 @@ from ...parking import ThreadParking
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
 from .errors import foreign, from_reply, is_noscript, not_answered
+from .restart_guard import RestartGuard
 from .topology import is_demoted, needs_confirmation, unconfirmed, wait_command
 from .transport.connection import BlockingConnection, NotRedis, close_all
 from .transport.handshakes import ConnectionFactory
@@ -258,6 +259,20 @@ class RedisLink(ThreadParking, Quiet):
         self._subscriber.close()
         for connection in list(self._connections):  # a question that is under way ends now
             connection.shut_down()
+
+
+class GuardedLink(RedisLink):
+    """The same for a server with a restart guard."""
+
+    def __init__(self, factory: ConnectionFactory, guard: RestartGuard) -> None:
+        super().__init__(factory)
+        self._guard = guard
+
+    def call(self, request: Call) -> Reply:
+        return super().call(self._guard.guarded(request))
+
+    def together(self, requests: tuple[Call, ...]) -> list[Reply]:
+        return super().together(tuple(map(self._guard.guarded, requests)))
 
 
 def _is_unknown(reply: Reply) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from ...errors import Unsupported, UsageError
-from ...model import as_seconds, checked_count, spelled
+from ...model import SHORTEST_LEASE, as_seconds, checked_count, spelled
 from ...passwords import Password
 
 #: Where Sentinels are asked for the server, and how they and it are reached.
@@ -32,9 +32,13 @@ SCHEMES = {
 #: often as a waiter polls.
 SENTINEL_PORT, SENTINEL_TIMEOUT = 26379, 2.0
 
+#: The longest lease that is granted where there is a restart guard, unless the user says more.
+LONGEST_LEASE = 60.0
+
 _TIMES = ("timeout", "connect_timeout")
 _FILES = ("ca_certs", "certfile", "keyfile")
-_ALLOWED = {"db", "protocol", "client_name", "replicas", *_TIMES, *_FILES}
+_GUARDING = ("restart_guard", "longest_lease")
+_ALLOWED = {"db", "protocol", "client_name", "replicas", *_GUARDING, *_TIMES, *_FILES}
 _CONTROL = re.compile(r"[\x00-\x20\x7f]")
 
 #: What Redis allows in the name of a service.
@@ -62,6 +66,9 @@ class RedisSettings:
     keyfile: str | None = None
     #: How many replicas must confirm a grant and a renewal; None where the server is to be asked.
     replicas: int | None = 0
+    #: Whether a server that has restarted grants only when the longest lease is over.
+    restart_guard: bool = False
+    longest_lease: float = LONGEST_LEASE
     #: Where Sentinels are asked for the server, and as what they know it.
     sentinels: tuple[tuple[str, int], ...] = ()
     service: str = ""
@@ -91,7 +98,20 @@ def with_options(settings: RedisSettings, options: Mapping[str, Any]) -> RedisSe
     """Add what was said in code, which counts more than a URL."""
     if "replicas" in options:
         checked_count("replicas", options["replicas"], least=0)
-    return replace(settings, **options)
+    return replace(settings, **{**options, **guarding(options)})
+
+
+def guarding(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said in code of the restart guard, checked."""
+    said: dict[str, Any] = {}
+    if "restart_guard" in options:
+        if not isinstance(options["restart_guard"], bool):
+            kind = type(options["restart_guard"]).__name__
+            raise TypeError(f"restart_guard must be True or False, not {kind}")
+        said["restart_guard"] = options["restart_guard"]
+    if "longest_lease" in options:
+        said["longest_lease"] = _longest("longest_lease", options["longest_lease"])
+    return said
 
 
 def read_url(url: str, replicas: int | None = 0) -> RedisSettings:
@@ -203,6 +223,8 @@ def _pairs(query: str) -> list[tuple[str, str]]:
 
 
 def _parameter(word: str, value: str) -> Any:
+    if word in _GUARDING:
+        return guarding_parameter(word, value)
     if word in _TIMES:
         return _seconds(word, value)
     if word in ("db", "replicas"):
@@ -212,6 +234,22 @@ def _parameter(word: str, value: str) -> Any:
             raise UsageError("parameter 'protocol' must be 2 or 3")
         return int(value)
     return value
+
+
+def guarding_parameter(word: str, value: str) -> Any:
+    """What a URL says of the restart guard."""
+    if word == "restart_guard":
+        if value not in ("on", "off"):
+            raise UsageError("parameter 'restart_guard' must be on or off")
+        return value == "on"
+    return _longest("parameter 'longest_lease'", value)
+
+
+def _longest(what: str, value: Any) -> float:
+    seconds = as_seconds(what, spelled(what, value))
+    if seconds < SHORTEST_LEASE:
+        raise UsageError(f"{what} must be at least 50 ms")
+    return seconds
 
 
 def _number(what: str, value: str) -> int:

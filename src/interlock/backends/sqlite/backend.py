@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...ledger import LedgerStores
+from ...model import Finding
 from ...spi import AsyncLink, Link
+from ...steps import Steps, answered
+from .doctor import examined
 from .errors import label_of
 from .url import resolved
 
@@ -17,6 +22,10 @@ class SqliteBackend(LedgerStores):
     def __init__(self, path: str) -> None:
         super().__init__(label_of(path))
         self._path = resolved(path)
+
+    def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
+        """See `spi.SelfExamining`.  No transaction: the system is asked, not the file."""
+        return answered(examined(self._path, self.label))
 
     def link(self) -> Link:
         from .link import SqliteLink

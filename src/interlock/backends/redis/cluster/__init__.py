@@ -5,6 +5,7 @@ slot_map.py    which node serves which slot, as far as is known
 routing.py     what becomes of a call that a node refused: the steps that both links run
 link.py, aio.py   the two links: one link of a single server for each node
 nodes.py       how each node is reached: by a URL, or as a client of the user's does
+doctor.py      what makes these locks unsafe
 directory.py   the names of all nodes
 backend.py, url.py   as in every backend
 """

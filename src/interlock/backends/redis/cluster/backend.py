@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ....model import Finding
 from ....spi import AsyncLink, Link
+from ....steps import Steps
 from ..backend import RedisBackend
+from . import doctor
 from .directory import ClusterDirectory
 from .nodes import Nodes
 from .slots import IN_SLOTS
@@ -16,6 +21,10 @@ class ClusterBackend(RedisBackend):
         super().__init__(nodes, IN_SLOTS)
         self._nodes = nodes
         self.directory = ClusterDirectory()
+
+    def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
+        """See `spi.SelfExamining`.  All nodes side by side; replicas if it is thorough."""
+        return doctor.examine(self._nodes, self.directory, until, thorough)
 
     def link(self) -> Link:
         from .link import ClusterLink

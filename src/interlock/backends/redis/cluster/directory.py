@@ -24,6 +24,6 @@ class ClusterDirectory(RedisDirectory):
             found.update(walked)  # while its slot moves, a name may be met twice
         return list(found.items())
 
-    def _batches(self, met: Sequence[str]) -> list[Sequence[str]]:
+    def batches(self, met: Sequence[str]) -> list[Sequence[str]]:
         """A name for itself: each has a slot.  Those that lie in two are no locks of ours."""
         return [(name,) for name in met if fits(name)]

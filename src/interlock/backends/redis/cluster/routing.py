@@ -52,7 +52,8 @@ class Unrouted(Refused):
 
 def unrouted(slots: SlotMap) -> Unrouted:
     """Why a call was not sent yet; raised only if no node ever serves its slot."""
-    return Unrouted(f"no node of {slots.label} serves the slot of this name", slots.label)
+    words = f"no node of {slots.label} serves the slot of this name; see CLUSTER SLOTS, and add it"
+    return Unrouted(words, slots.label)
 
 
 def settled(
@@ -67,6 +68,8 @@ def settled(
         met = [replies[i] for i in refused]
         worth = min(latest, max(calls[i].until for i in refused))
         failure = yield from _learn(met, slots, worth)
+        if failure is not None and isinstance(failure, StoreUnavailable) and now() >= worth:
+            return replies  # its own time was up, so what was met before says more
         if failure is not None:
             return [copy(failure) if i in refused else replies[i] for i in range(len(replies))]
         hops += 1

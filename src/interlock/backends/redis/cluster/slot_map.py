@@ -166,6 +166,16 @@ class SlotMap:
         return Call(twin, keys, args, until, node)  # a quarter of the time of _replace()
 
 
+def replicas_of(answer: Any, asked: Address) -> dict[Address, Address]:
+    """The replicas that a map names, and whom each of them follows: see cluster_map.lua."""
+    found: dict[Address, Address] = {}
+    for _, _, primary, *replicas in answer[2]:
+        for each in replicas:
+            where = Address(_host(each[0], asked), int(each[1]))
+            found[where] = Address(_host(primary[0], asked), int(primary[1]))
+    return found
+
+
 @cache
 def _in_shards(name: str) -> Script | None:
     """The script that tells Java on channels of slots; None where Java is told nothing."""

@@ -24,5 +24,10 @@ def read_cluster_url(url: str) -> tuple[RedisSettings, list[Address], str]:
     nodes = [read_url(f"{scheme}://{credentials}{at}{place}{rest}", None) for place in places]
     if nodes[0].db != 0:
         raise UsageError("a cluster has only database 0: leave the database out of the URL")
+    if nodes[0].restart_guard:
+        raise UsageError(
+            "a cluster has no restart guard, because slots move between its servers: leave "
+            "restart_guard out of the URL; redis://, redis+sentinel:// and redlock:// have it"
+        )
     seeds = list(dict.fromkeys(Address(node.host, node.port) for node in nodes))
     return nodes[0], seeds, f"{parts.scheme.lower()}://{','.join(map(str, seeds))}"

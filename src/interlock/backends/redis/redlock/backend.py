@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Sequence
 
 from ....drive import now
 from ....errors import Unsupported
+from ....model import Finding
 from ....spi import AsyncLink, BaseBackend, Link, PermitStore
+from ....steps import Steps
+from . import doctor
 from .directory import QuorumDirectory
 from .locks import Quorum, QuorumLocks
 from .proposal import Proposal
@@ -41,6 +45,10 @@ class RedlockBackend(BaseBackend):
 
     def leased_semaphores(self, permits: int | None) -> PermitStore:
         raise _uncounted(self.label, "leased_semaphore")
+
+    def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
+        """See `spi.SelfExamining`.  All nodes side by side."""
+        return doctor.examine(self._settings, until, thorough)
 
     def link(self) -> Link:
         from .link import QuorumLink

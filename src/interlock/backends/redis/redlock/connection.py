@@ -24,7 +24,7 @@ from ....drive import now
 from ....errors import StoreError, StoreMisconfigured
 from ....passwords import asked
 from ....steps import Call, Reply
-from ..errors import foreign, from_reply, is_noscript, not_answered, not_sent
+from ..errors import foreign, from_reply, is_noscript, not_answered, not_sent, turned_away
 from ..transport.connection import FRESH
 from ..transport.protocol import INCOMPLETE, command, new_reader, packed
 from ..url import RedisSettings
@@ -248,9 +248,10 @@ class NodeConnection:
         if isinstance(reply, hiredis.ReplyError):
             # The server may quote what it was told: the password.
             words = str(reply).partition(", with args")[0]
+            said = f"refused the connection: {words}"
             if words.startswith(("WRONGPASS", "NOAUTH", "ERR AUTH")):
-                words = "it refused the user name or password"
-            self._end(StoreMisconfigured(f"{self.label} refused the connection: {words}"))
+                said = turned_away(words)
+            self._end(StoreMisconfigured(f"{self.label} {said}", self.label))
         elif not any(awaited.request is None for awaited in self._sent):
             self._greeted, self._failures = True, 0
             while self._unsent:

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from ....errors import StoreError, UsageError
+from ....errors import StoreError
 from ....ledger import BURIED, OtherKind, refusal
 from ....model import Busy, Holder, LockInfo, use_of_owner
 from ....spi import BaseLockStore
 from ....steps import Call, Steps, together
-from ....words import duration
 from ..keys import Topic, is_ours, keys_of, own_key, tomb_key
 from ..locks import in_use
+from ..restart_guard import check_lease
 from ..scripts import TOMBSTONE_MS, in_seconds, ms, script, text
 from .decide import Believe, RaiseTo, Verdict, agreed, majority
 from .directory import describe
@@ -76,7 +76,7 @@ class QuorumLocks(BaseLockStore):
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        self._check_lease(lease)
+        check_lease(lease, self._quorum.longest_lease)
         asked, number = self._quorum.clock(), next(self._numbers)
         keys = (name, beside_key(name), tomb_key(name, owner), MARKER, GUARD)
         proposal = self._quorum.proposal.at(asked)
@@ -96,14 +96,6 @@ class QuorumLocks(BaseLockStore):
             trouble.partial = dropped
             raise trouble
         return self._refused(name, votes, dropped)
-
-    def _check_lease(self, lease: float) -> None:
-        longest = self._quorum.longest_lease
-        if lease > longest:
-            raise UsageError(
-                f"a lease of {duration(lease)} is longer than longest_lease, {duration(longest)}: "
-                "raise it in the URL of every client, or take a shorter lease, which is renewed"
-            )
 
     def _raise(
         self, name: str, owner: str, decision: RaiseTo, votes: Votes, until: float

@@ -12,12 +12,8 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from ....errors import UsageError
-from ....model import SHORTEST_LEASE, as_seconds, spelled
-from ..url import RedisSettings
+from ..url import LONGEST_LEASE, RedisSettings, guarding_parameter
 from ..url import read_url as read_node
-
-#: The longest lease that these nodes grant, unless the URL says more.
-LONGEST_LEASE = 60.0
 
 _OWN = ("longest_lease", "restart_guard")
 
@@ -57,19 +53,8 @@ def _split_query(url: str) -> tuple[dict[str, Any], str]:
         pairs = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     except ValueError:
         raise UsageError("the host in the URL is not a host name or address") from None
-    own = {word: _own(word, value) for word, value in pairs if word in _OWN}
+    own = {word: guarding_parameter(word, value) for word, value in pairs if word in _OWN}
     return own, urlencode([pair for pair in pairs if pair[0] not in _OWN])
-
-
-def _own(word: str, value: str) -> Any:
-    if word == "restart_guard":
-        if value not in ("on", "off"):
-            raise UsageError("parameter 'restart_guard' must be on or off")
-        return value == "on"
-    seconds = as_seconds(word, spelled(f"parameter {word!r}", value))
-    if seconds < SHORTEST_LEASE:
-        raise UsageError("parameter 'longest_lease' must be at least 50 ms")
-    return seconds
 
 
 def _check_nodes(nodes: tuple[RedisSettings, ...]) -> None:

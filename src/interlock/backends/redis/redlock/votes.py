@@ -84,7 +84,13 @@ class Votes:
     def open(self) -> list[int]:
         """The nodes that may vote for us, now or when our question arrives there."""
         refused = {*self.busy, *self.guarded, *self.buried}
+        refused |= {node for node, failure in self.failed.items() if _untouched(failure)}
         return [node for node in range(self.nodes) if node not in refused]
+
+
+def _untouched(failure: StoreError) -> bool:
+    """Whether a node has executed nothing of a question, and will not."""
+    return not isinstance(failure, OutcomeUnknown) and not failure.partial
 
 
 def read_votes(replies: Sequence[Any]) -> Votes:

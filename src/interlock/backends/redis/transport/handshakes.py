@@ -28,7 +28,7 @@ from typing import Any, Protocol
 
 from ....drive import now
 from ....errors import InterlockError, StoreMisconfigured
-from ..errors import foreign, not_sent
+from ..errors import foreign, not_sent, turned_away
 from ..topology import replicas_to_wait_for
 
 #: Seconds for which a primary is taken to have no replicas, because it had none.
@@ -324,7 +324,7 @@ def connecting_failed(
     if is_raised(cause, "NoPermissionError") and "'role'" in str(cause):
         return StoreMisconfigured(f"{label} denies this user ROLE (see the ACL in docs)", label)
     if is_raised(cause, "AuthenticationError", "NoPermissionError"):
-        return StoreMisconfigured(f"{label} refused the user name or password", label)
+        return StoreMisconfigured(f"{label} {turned_away(str(cause))}", label)
     if is_raised(cause, "ResponseError"):
         # A server that does not know AUTH or HELLO quotes what followed: the password.
         cause.args = (str(cause).partition(", with args")[0],)
