@@ -93,21 +93,21 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 @pytest.fixture(scope="session")
 def jvm(redis_server: RedisServer) -> Iterator[Foreign]:
     """One JVM for every test that does not kill it."""
-    with peers.redisson(redis_server.port) as jvm:
+    with peers.redisson(redis_server.url) as jvm:
         yield jvm
 
 
 @pytest.fixture
 def victim(redis_server: RedisServer) -> Iterator[Foreign]:
     """A JVM that a test may kill; its watchdog keeps leases of 3 s."""
-    with peers.redisson(redis_server.port, watchdog=3.0) as jvm:
+    with peers.redisson(redis_server.url, watchdog=3.0) as jvm:
         yield jvm
 
 
 @pytest.fixture
 def our_victim(redis_server: RedisServer) -> Iterator[Foreign]:
     """A Python process that a test may kill."""
-    with peers.ours(redis_server.port) as process:
+    with peers.ours(redis_server.url) as process:
         yield process
 
 

@@ -18,10 +18,10 @@ BUILD = ROOT / "build"
 JAVA = ("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-jar")
 
 
-def redisson(port: int, watchdog: float = 30.0) -> Foreign:
-    """A JVM with Redisson, whose watchdog keeps leases of so many seconds."""
+def redisson(url: str, watchdog: float = 30.0) -> Foreign:
+    """A JVM with Redisson, whose watchdog keeps leases of so many seconds; see Modes.java."""
     jar = str(BUILD / "java" / "redisson-peer.jar")
-    return Foreign([*JAVA, jar, f"redis://127.0.0.1:{port}", str(int(watchdog * 1000))])
+    return Foreign([*JAVA, jar, url, str(int(watchdog * 1000))])
 
 
 def redsync(port: int) -> Foreign:
@@ -36,9 +36,9 @@ def redis_py(port: int) -> Foreign:
     return Foreign([sys.executable, "-m", "interop.python.redis_py", str(port)])
 
 
-def ours(port: int) -> Foreign:
+def ours(url: str) -> Foreign:
     """Interlock itself in a process of its own, to be killed or to work hard."""
-    return Foreign([sys.executable, "-m", "interop.python.ours", f"redis://127.0.0.1:{port}"])
+    return Foreign([sys.executable, "-m", "interop.python.ours", url])
 
 
 #: Clients of the plain SET NX PX layout, by the name they have in the matrix.

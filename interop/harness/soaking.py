@@ -78,7 +78,7 @@ class Outcome(NamedTuple):
 
 
 def soak(
-    kind: str, shape: Shape, seconds: float, port: int, jvm: Foreign, folder: Path, prefix: str
+    kind: str, shape: Shape, seconds: float, url: str, jvm: Foreign, folder: Path, prefix: str
 ) -> Outcome:
     """Let both sides want the same names for a while."""
     names = [f"{prefix}-{place}" for place in range(shape.names)]
@@ -90,7 +90,7 @@ def soak(
     work |= {"reads": True if kind == "rwlock" else None}
     ourselves = "write" if kind == "rwlock" else kind
     with ExitStack() as stack:
-        sides = [stack.enter_context(peers.ours(port)) for _ in range(shape.processes)]
+        sides = [stack.enter_context(peers.ours(url)) for _ in range(shape.processes)]
         java = jvm.start(**work, kind="peer", of=JAVAS[kind], actor="soak", threads=shape.javas)
         ours = [
             side.start(**work, kind=ourselves, threads=shape.threads, tasks=number % 2 == 1)
@@ -109,10 +109,10 @@ def main() -> None:
     parser.add_argument("shapes", nargs="+", type=Shape.read)
     parser.add_argument("--seconds", type=float, default=10.0)
     args = parser.parse_args()
-    with RedisServer() as server, peers.redisson(server.port) as jvm:
+    with RedisServer() as server, peers.redisson(server.url) as jvm:
         for number, shape in enumerate(args.shapes):
             with tempfile.TemporaryDirectory() as folder:
-                where = (server.port, jvm, Path(folder), f"soak{number}")
+                where = (server.url, jvm, Path(folder), f"soak{number}")
                 outcome = soak(args.kind, shape, args.seconds, *where)
             lost = outcome.total.total() - sum(outcome.counts.values())
             sys.stdout.write(f"{args.kind} {shape}: {outcome}; {lost} lost\n")

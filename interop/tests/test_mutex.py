@@ -122,7 +122,7 @@ def test_their_crash_is_outlived_by_their_lease_and_no_longer(
 def test_our_crash_is_outlived_by_our_lease_and_no_longer(
     peer: Peer, redis_server: RedisServer, name: str, peek: Any
 ) -> None:
-    with peers.ours(redis_server.port) as ours:
+    with peers.ours(redis_server.url) as ours:
         ours.ask(verb="acquire", kind="mutex", name=name, terms={"lease": 1.5}, handle="h")
         waiting = peer.start(name, tries=500)
         ours.kill()

@@ -66,7 +66,7 @@ def test_no_update_is_lost_and_each_side_gets_its_share(
     for turn in range(TURNS):
         folder = tmp_path / str(turn)
         folder.mkdir()
-        run = (seconds * part, redis_server.port, jvm, folder, f"{name}-{turn}")
+        run = (seconds * part, redis_server.url, jvm, folder, f"{name}-{turn}")
         outcome = soak(kind, SHAPES[shape], *run)
         record_property("figures", str(outcome))
         check(kind, outcome, peek, known)
