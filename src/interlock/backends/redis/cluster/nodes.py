@@ -15,7 +15,7 @@ class Nodes:
 
     def __init__(self, settings: RedisSettings, seeds: Sequence[Address], label: str) -> None:
         self._settings, self.label, self.timeout = settings, label, settings.timeout
-        self.slots = SlotMap(seeds, label)
+        self.slots = SlotMap(seeds, label, settings.sharded_channels)
 
     def factory(self, address: Address) -> UrlFactory:
         """The connections to one node; what its errors call it."""

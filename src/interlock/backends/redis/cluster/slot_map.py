@@ -75,13 +75,13 @@ class SlotMap:
     It may be wrong at any time: a node that is asked in error says so, and executes nothing.
     """
 
-    def __init__(self, seeds: Sequence[Address], label: str) -> None:
-        self.seeds, self.label = tuple(seeds), label
+    def __init__(self, seeds: Sequence[Address], label: str, may_shard: bool = True) -> None:
+        self.seeds, self.label, self._may_shard = tuple(seeds), label, may_shard
         #: None until a node was asked.
         self._owners: list[Address | None] | None = None
         #: Every node that serves a slot; replaced, never changed.
         self._primaries: set[Address] = set()
-        #: Whether the servers have channels of slots.
+        #: Whether the servers have channels of slots, and the client may use them.
         self._sharded = False
         #: Nodes that have failed to answer: before they are asked again, the others are asked
         #: whether they still serve what they did; and so no other node has to wait for them.
@@ -121,7 +121,8 @@ class SlotMap:
             where = Address(_host(primary[0], asked), int(primary[1]))
             owners[first : last + 1] = [where] * (last + 1 - first)
             primaries.add(where)
-        self._sharded, self._owners, self.learnt_at = bool(answer[1]), owners, now()
+        self._sharded = self._may_shard and bool(answer[1])
+        self._owners, self.learnt_at = owners, now()
         self._primaries = primaries
         self.suspects.clear()
 
