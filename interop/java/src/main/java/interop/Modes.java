@@ -11,7 +11,7 @@ import org.redisson.config.ShardedSubscriptionMode;
  * redis://host:port, redis+sentinel://host:port,…/service or redis+cluster://host:port,….
  *
  * What concerns locks stays as Redisson has it; only the numbers of connections are small.
- * A cluster with ?sharded=off uses plain channels, which Redisson can be told to do.
+ * A cluster with ?sharded_channels=off uses plain channels, which Redisson can be told to do.
  */
 final class Modes {
     static void use(Config config, String address) {
@@ -36,7 +36,7 @@ final class Modes {
     }
 
     private static ShardedSubscriptionMode channels(URI url) {
-        return "sharded=off".equals(url.getQuery())
+        return "sharded_channels=off".equals(url.getQuery())
             ? ShardedSubscriptionMode.OFF : ShardedSubscriptionMode.AUTO;
     }
 
