@@ -24,13 +24,15 @@ class Peer:
     def __init__(self, process: Foreign) -> None:
         self.process = process
 
-    def start(self, name: str, lease_ms: int = LEASE_MS, tries: int = 1) -> Future[Any]:
-        """Try so many times to take a mutex."""
+    def start(
+        self, name: str, lease_ms: int = LEASE_MS, tries: int = 1, handle: str = ""
+    ) -> Future[Any]:
+        """Try so many times to take a mutex; its value is the answer."""
         terms = {"expiry_ms": lease_ms, "tries": tries, "delay_ms": DELAY_MS}
-        return self.process.start(verb="lock", name=name, handle=name, **terms)
+        return self.process.start(verb="lock", name=name, handle=handle or name, **terms)
 
-    def lock(self, name: str, lease_ms: int = LEASE_MS) -> None:
-        self.start(name, lease_ms).result(10)
+    def lock(self, name: str, lease_ms: int = LEASE_MS) -> Any:
+        return self.start(name, lease_ms).result(10)
 
     def refused(self, name: str) -> bool:
         """Whether one try is answered with no."""
