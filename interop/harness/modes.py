@@ -7,11 +7,11 @@ A test, or a module, says in which modes it is run; one that says nothing is run
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple, Self
 
 import pytest
 import redis
@@ -52,11 +52,8 @@ def sentinel() -> Iterator[Servers]:
 @contextmanager
 def cluster() -> Iterator[Servers]:
     with RedisCluster() as nodes:
-        yield Servers(
-            nodes.url,
-            lambda: ClusterView("127.0.0.1", nodes.nodes[0].port, decode_responses=True),
-            lambda name: nodes.primary_of(name).port,
-        )
+        look = partial(ClusterView, nodes)
+        yield Servers(nodes.url, look, lambda name: nodes.primary_of(name).port)
 
 
 MODES: dict[str, Callable[[], AbstractContextManager[Servers]]] = {
@@ -66,38 +63,46 @@ MODES: dict[str, Callable[[], AbstractContextManager[Servers]]] = {
 }
 
 
-class ClusterView(redis.RedisCluster):  # type: ignore[type-arg,misc,unused-ignore]
+class ClusterView:
     """A look at all nodes of a cluster as if they were one server.
 
     A channel counts as listened to whether it is plain or one of its slot.
     """
 
-    def keys(self, *patterns: Any, **_: Any) -> Any:
-        return super().keys(*patterns, target_nodes=self.PRIMARIES)
+    def __init__(self, cluster: RedisCluster) -> None:
+        self._ports = [node.port for node in cluster.nodes]
+        self._client: Any = redis.RedisCluster("127.0.0.1", self._ports[0], decode_responses=True)
 
-    def pubsub_numsub(self, *channels: Any, **_: Any) -> Any:
-        heard: Counter[str] = Counter()
-        for node in self.get_nodes():
-            for word in ("NUMSUB", "SHARDNUMSUB"):
-                heard += self._heard(node, word, channels)
-        return [(channel, heard[channel]) for channel in channels]
+    def __getattr__(self, command: str) -> Any:
+        """What concerns one key, asked where it is."""
+        return getattr(self._client, command)
 
-    def _heard(self, node: Any, word: str, channels: Any) -> Counter[str]:
-        with raw(node.port) as client:
-            said = client.execute_command("PUBSUB", word, *channels)
-        return Counter(dict(zip(said[::2], map(int, said[1::2]), strict=True)))
+    def keys(self, pattern: str) -> list[str]:
+        found: list[str] = self._client.keys(pattern, target_nodes=self._client.PRIMARIES)
+        return found
 
-    def client_kill_filter(self, **which: Any) -> Any:
+    def pubsub_numsub(self, channel: str) -> list[tuple[str, int]]:
+        words = ("NUMSUB", "SHARDNUMSUB")
+        return [(channel, sum(int(heard) for _, heard in self._asked(words, channel)))]
+
+    def pubsub_channels(self, pattern: str) -> list[str]:
+        return sorted({*chain(*self._asked(("CHANNELS", "SHARDCHANNELS"), pattern))})
+
+    def _asked(self, words: tuple[str, ...], about: str) -> Iterator[list[str]]:
+        for port in self._ports:
+            with raw(port) as node:
+                for word in words:
+                    yield node.execute_command("PUBSUB", word, about)
+
+    def client_kill_filter(self, **which: Any) -> int:
         total = 0
-        for node in self.get_nodes():
-            with raw(node.port) as client:
-                total += client.client_kill_filter(**which)
+        for port in self._ports:
+            with raw(port) as node:
+                total += node.client_kill_filter(**which)
         return total
 
-    def pubsub_channels(self, *patterns: Any, **_: Any) -> Any:
-        found: set[str] = set()
-        for node in self.get_nodes():
-            with raw(node.port) as client:
-                for word in ("CHANNELS", "SHARDCHANNELS"):
-                    found |= set(client.execute_command("PUBSUB", word, *patterns))
-        return sorted(found)
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exit: object) -> None:
+        self._client.close()

@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -323,7 +324,7 @@ def test_votes_that_node_redlock_keeps_between_its_tries_cost_us_their_lease_and
         eventually(lambda: voters.clients[1].exists(name))
         for client in voters.clients[2:]:
             client.delete(name)
-            eventually(lambda client=client: client.exists(name))
+            eventually(partial(client.exists, name))
         waiting = world.start(world.connect(url).mutex(name).acquire)
         eventually(lambda: voters.listeners(name) == 1)
         assert voters.holder(name) is not None and not theirs.done()
