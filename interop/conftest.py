@@ -1,4 +1,4 @@
-"""One server and one JVM for all; options; and the table at the end."""
+"""The servers and one JVM for all tests of a mode; options; and the table at the end."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.backends.redis.watching import Monitor, raw
+from tests.backends.redis.watching import Monitor
 from tests.support.faults import FaultProxy
-from tests.support.servers import RedisServer
 from tests.support.worlds import WORLDS, World
 
-from .harness import matrix, peers
+from .harness import matrix, modes, peers
 from .harness.foreign import Foreign
 
 _numbers = itertools.count()
@@ -26,6 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "meets(client, primitive, ours, direction): the matrix")
+    config.addinivalue_line("markers", "modes(*names): on which servers a test is run")
     pages = matrix.PAGES if config.getoption("--write-matrix") else ()
     config.pluginmanager.register(matrix.Scorer(pages), "scorer")
 
@@ -37,6 +37,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timeout(float(config.getoption("--soak") or 0) * 4 + 120))
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """All tests of one mode come one after another, so that its servers are started once."""
+    if "mode" in metafunc.fixturenames:
+        mark = metafunc.definition.get_closest_marker("modes")
+        chosen = mark.args if mark else ("single",)
+        metafunc.parametrize("mode", chosen, indirect=True, scope="session")
+
+
 @pytest.fixture
 def seconds(request: pytest.FixtureRequest) -> float:
     """How long each hard work together is to last."""
@@ -44,35 +52,41 @@ def seconds(request: pytest.FixtureRequest) -> float:
 
 
 @pytest.fixture(scope="session")
-def redis_server() -> Iterator[RedisServer]:
-    """One redis-server for all."""
-    with RedisServer() as server:
-        yield server
+def mode(request: pytest.FixtureRequest) -> str:
+    """One server, Sentinels, or a cluster."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def servers(mode: str) -> Iterator[modes.Servers]:
+    """The servers of a mode, for all of its tests."""
+    with modes.MODES[mode]() as servers:
+        yield servers
 
 
 @pytest.fixture
-def redis_url(redis_server: RedisServer) -> str:
-    return redis_server.url
+def redis_url(servers: modes.Servers) -> str:
+    return servers.url
 
 
 @pytest.fixture
-def peek(redis_server: RedisServer) -> Iterator[Any]:
-    """A plain look at the server, whose database is empty when the test begins."""
-    with raw(redis_server.port) as client:
+def peek(servers: modes.Servers) -> Iterator[Any]:
+    """A plain look at the servers, whose database is empty when the test begins."""
+    with servers.peek() as client:
         client.flushall()
         yield client
 
 
 @pytest.fixture
-def monitor(redis_server: RedisServer, peek: Any) -> Iterator[Monitor]:
-    """Everything that the server executes from now on."""
-    with Monitor(redis_server.port) as monitor:
+def monitor(servers: modes.Servers, name: str, peek: Any) -> Iterator[Monitor]:
+    """Everything that the server of the name executes from now on."""
+    with Monitor(servers.port_of(name)) as monitor:
         yield monitor
 
 
 @pytest.fixture
-def proxy(redis_server: RedisServer) -> Iterator[FaultProxy]:
-    with FaultProxy(redis_server.port) as proxy:
+def proxy(servers: modes.Servers, name: str) -> Iterator[FaultProxy]:
+    with FaultProxy(servers.port_of(name)) as proxy:
         yield proxy
 
 
@@ -91,23 +105,23 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 
 @pytest.fixture(scope="session")
-def jvm(redis_server: RedisServer) -> Iterator[Foreign]:
-    """One JVM for every test that does not kill it."""
-    with peers.redisson(redis_server.port) as jvm:
+def jvm(servers: modes.Servers) -> Iterator[Foreign]:
+    """One JVM for every test of a mode that does not kill it."""
+    with peers.redisson(servers.url) as jvm:
         yield jvm
 
 
 @pytest.fixture
-def victim(redis_server: RedisServer) -> Iterator[Foreign]:
+def victim(servers: modes.Servers) -> Iterator[Foreign]:
     """A JVM that a test may kill; its watchdog keeps leases of 3 s."""
-    with peers.redisson(redis_server.port, watchdog=3.0) as jvm:
+    with peers.redisson(servers.url, watchdog=3.0) as jvm:
         yield jvm
 
 
 @pytest.fixture
-def our_victim(redis_server: RedisServer) -> Iterator[Foreign]:
+def our_victim(servers: modes.Servers) -> Iterator[Foreign]:
     """A Python process that a test may kill."""
-    with peers.ours(redis_server.port) as process:
+    with peers.ours(servers.url) as process:
         yield process
 
 

@@ -1,6 +1,6 @@
 // Does with redsync what it reads, one JSON object a line, and answers by id.
 //
-// Argument: the address of a server (host:port).  A mutex is remembered by its handle, and
+// Arguments: the addresses of the servers that vote (host:port), often only one.  A mutex is remembered by its handle, and
 // every command runs in a goroutine of its own, so that some may wait while others go on.
 package main
 
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+	pool "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 )
@@ -42,8 +43,11 @@ type peer struct {
 }
 
 func main() {
-	client := redis.NewClient(&redis.Options{Addr: os.Args[1]})
-	p := &peer{locks: redsync.New(goredis.NewPool(client))}
+	var pools []pool.Pool
+	for _, address := range os.Args[1:] {
+		pools = append(pools, goredis.NewPool(redis.NewClient(&redis.Options{Addr: address})))
+	}
+	p := &peer{locks: redsync.New(pools...)}
 	p.say(map[string]int{"ready": os.Getpid()})
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {

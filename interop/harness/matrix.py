@@ -28,6 +28,12 @@ LANGUAGES = {
     "kazoo": "Python",
 }
 
+#: What they meet on where a test does not say it, and in each mode of Redis.
+STORES = {**dict.fromkeys(LANGUAGES, "Redis"), "Curator": "ZooKeeper", "kazoo": "ZooKeeper"}
+MODES = {"sentinel": "Redis Sentinel", "cluster": "Redis Cluster"}
+FIVE = "five Redis servers"
+PLACES = ("Redis", *MODES.values(), FIVE, "ZooKeeper")
+
 #: The order in which ours stand in the table.
 ORDER = (
     "lock()",
@@ -47,8 +53,8 @@ PAGES = (ROOT / "docs" / "interop.md", ROOT / "README.md")
 BEGIN, END = "<!-- matrix -->", "<!-- /matrix -->"
 
 _HEAD = """\
-| client | its primitive | ours | they act first | we act first |
-|---|---|---|---|---|
+| client | on | its primitive | ours | they act first | we act first |
+|---|---|---|---|---|---|
 """
 
 
@@ -57,14 +63,17 @@ def meets(
     primitive: str | None = None,
     ours: str | None = None,
     direction: str | tuple[str, ...] | None = None,
+    place: str | None = None,
 ) -> pytest.MarkDecorator:
     """Say what a test proves; what is left out is said by its parameters or its module."""
     facts = {"client": client, "primitive": primitive, "ours": ours, "direction": direction}
+    facts["place"] = place
     return pytest.mark.meets(**{key: fact for key, fact in facts.items() if fact is not None})
 
 
 class Row(NamedTuple):
     client: str
+    place: str
     primitive: str
     ours: str
 
@@ -89,7 +98,7 @@ class Matrix:
     cells: dict[tuple[Row, str], Score] = field(default_factory=dict)
 
     def note(self, facts: dict[str, Any], passed: bool) -> None:
-        row = Row(facts["client"], facts["primitive"], facts["ours"])
+        row = Row(facts["client"], facts["place"], facts["primitive"], facts["ours"])
         directions = facts["direction"]
         for direction in [directions] if isinstance(directions, str) else directions:
             score = self.cells.setdefault((row, direction), Score())
@@ -101,14 +110,21 @@ class Matrix:
         clients = list(LANGUAGES)
         return sorted(
             {row for row, _ in self.cells},
-            key=lambda row: (clients.index(row.client), ORDER.index(row.ours), row.primitive),
+            key=lambda row: (
+                clients.index(row.client),
+                PLACES.index(row.place),
+                ORDER.index(row.ours),
+                row.primitive,
+            ),
         )
 
     @property
     def green(self) -> bool:
-        """Whether every client was met, each primitive in both directions, and all is well."""
+        """Whether every client was met, each primitive in both directions, in every place, and
+        all is well."""
         scores = [self.score(row, direction) for row in self.rows for direction in BOTH]
         met = {row.client for row in self.rows} == set(LANGUAGES)
+        met = met and {row.place for row in self.rows} == set(PLACES)
         return met and all(each.passed and not each.failed for each in scores)
 
     def score(self, row: Row, direction: str) -> Score:
@@ -120,7 +136,7 @@ class Matrix:
 
     def _line(self, row: Row) -> str:
         to_us, to_them = self.score(row, TO_US), self.score(row, TO_THEM)
-        meeting = f"{row.client} {row.primitive} / {row.ours}"
+        meeting = f"{row.client} on {row.place}, {row.primitive} / {row.ours}"
         return f"{meeting}: they act first {to_us}, we act first {to_them}"
 
     def table(self) -> str:
@@ -128,7 +144,8 @@ class Matrix:
         return _HEAD + "".join(self._table_row(row) for row in self.rows)
 
     def _table_row(self, row: Row) -> str:
-        words = f"{row.client} ({LANGUAGES[row.client]})", row.primitive, f"`{row.ours}`"
+        client = f"{row.client} ({LANGUAGES[row.client]})"
+        words = client, row.place, row.primitive, f"`{row.ours}`"
         scores = (str(self.score(row, direction)) for direction in BOTH)
         return "| " + " | ".join([*words, *scores]) + " |\n"
 
@@ -138,7 +155,15 @@ def facts_of(item: pytest.Item) -> dict[str, Any]:
     facts: dict[str, Any] = {}
     for mark in item.iter_markers("meets"):  # the closest first
         facts = {**mark.kwargs, **facts}
+    if "client" in facts:
+        facts.setdefault("place", MODES.get(_mode(item), STORES[facts["client"]]))
     return facts
+
+
+def _mode(item: pytest.Item) -> str:
+    """On which servers a test is run; see `modes.py`."""
+    spec = getattr(item, "callspec", None)
+    return "" if spec is None else str(spec.params.get("mode", ""))
 
 
 def write(page: Path, table: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
@@ -18,31 +18,37 @@ BUILD = ROOT / "build"
 JAVA = ("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-jar")
 
 
-def redisson(port: int, watchdog: float = 30.0) -> Foreign:
-    """A JVM with Redisson, whose watchdog keeps leases of so many seconds."""
+def redisson(url: str, watchdog: float = 30.0) -> Foreign:
+    """A JVM with Redisson, whose watchdog keeps leases of so many seconds; see Modes.java."""
     jar = str(BUILD / "java" / "redisson-peer.jar")
-    return Foreign([*JAVA, jar, f"redis://127.0.0.1:{port}", str(int(watchdog * 1000))])
+    return Foreign([*JAVA, jar, url, str(int(watchdog * 1000))])
 
 
-def redsync(port: int) -> Foreign:
-    return Foreign([str(BUILD / "go" / "redsync-peer"), f"127.0.0.1:{port}"])
+def redsync(*ports: int) -> Foreign:
+    """On one server, or on several that vote."""
+    return Foreign([str(BUILD / "go" / "redsync-peer"), *_addresses(ports)])
 
 
-def node_redlock(port: int) -> Foreign:
-    return Foreign(["node", str(ROOT / "node" / "main.js"), f"127.0.0.1:{port}"])
+def node_redlock(*ports: int) -> Foreign:
+    """On one server, or on several that vote."""
+    return Foreign(["node", str(ROOT / "node" / "main.js"), *_addresses(ports)])
+
+
+def _addresses(ports: Iterable[int]) -> list[str]:
+    return [f"127.0.0.1:{port}" for port in ports]
 
 
 def redis_py(port: int) -> Foreign:
     return Foreign([sys.executable, "-m", "interop.python.redis_py", str(port)])
 
 
-def ours(port: int) -> Foreign:
+def ours(url: str) -> Foreign:
     """Interlock itself in a process of its own, to be killed or to work hard."""
-    return Foreign([sys.executable, "-m", "interop.python.ours", f"redis://127.0.0.1:{port}"])
+    return Foreign([sys.executable, "-m", "interop.python.ours", url])
 
 
 #: Clients of the plain SET NX PX layout, by the name they have in the matrix.
-MUTEX_PEERS: dict[str, Callable[[int], Foreign]] = {
+MUTEX_PEERS: dict[str, Callable[..., Foreign]] = {
     "redsync": redsync,
     "node-redlock": node_redlock,
     "redis-py": redis_py,

@@ -2,7 +2,7 @@
 
 By hand, to see who gets how much of one hot name:
 
-    python -m interop.harness.soaking lock 1x1/1 8x1/1 --seconds 10
+    python -m interop.harness.soaking lock 1x1/1 8x1/1 --seconds 10 --on cluster
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.support.servers import RedisServer
-
 from . import peers
 from .foreign import SOON, Foreign
+from .modes import MODES
 
 #: What Java calls the kinds of ours; for the rwlock everybody reads and writes in turn.
 JAVAS = {
@@ -78,7 +77,7 @@ class Outcome(NamedTuple):
 
 
 def soak(
-    kind: str, shape: Shape, seconds: float, port: int, jvm: Foreign, folder: Path, prefix: str
+    kind: str, shape: Shape, seconds: float, url: str, jvm: Foreign, folder: Path, prefix: str
 ) -> Outcome:
     """Let both sides want the same names for a while."""
     names = [f"{prefix}-{place}" for place in range(shape.names)]
@@ -90,7 +89,7 @@ def soak(
     work |= {"reads": True if kind == "rwlock" else None}
     ourselves = "write" if kind == "rwlock" else kind
     with ExitStack() as stack:
-        sides = [stack.enter_context(peers.ours(port)) for _ in range(shape.processes)]
+        sides = [stack.enter_context(peers.ours(url)) for _ in range(shape.processes)]
         java = jvm.start(**work, kind="peer", of=JAVAS[kind], actor="soak", threads=shape.javas)
         ours = [
             side.start(**work, kind=ourselves, threads=shape.threads, tasks=number % 2 == 1)
@@ -108,11 +107,12 @@ def main() -> None:
     parser.add_argument("kind", choices=sorted(JAVAS))
     parser.add_argument("shapes", nargs="+", type=Shape.read)
     parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--on", choices=sorted(MODES), default="single")
     args = parser.parse_args()
-    with RedisServer() as server, peers.redisson(server.port) as jvm:
+    with MODES[args.on]() as servers, peers.redisson(servers.url) as jvm:
         for number, shape in enumerate(args.shapes):
             with tempfile.TemporaryDirectory() as folder:
-                where = (server.port, jvm, Path(folder), f"soak{number}")
+                where = (servers.url, jvm, Path(folder), f"soak{number}")
                 outcome = soak(args.kind, shape, args.seconds, *where)
             lost = outcome.total.total() - sum(outcome.counts.values())
             sys.stdout.write(f"{args.kind} {shape}: {outcome}; {lost} lost\n")

@@ -1,14 +1,18 @@
 // Does with node-redlock what it reads, one JSON object a line, and answers by id.
 //
-// Argument: the address of a server (host:port).  A lock is remembered by its handle, and
+// Arguments: the addresses of the servers that vote (host:port), often only one.  A lock is remembered by its handle, and
 // commands do not wait for each other.
 import { createInterface } from "node:readline";
 import { Redis } from "ioredis";
 import Redlock from "redlock";
 
-const [host, port] = process.argv[2].split(":");
-const redlock = new Redlock([new Redis({ host, port: Number(port) })], { retryCount: 0 });
 // What goes wrong in passing is told by the answer of the command that it concerns.
+function connect(address) {
+  const [host, port] = address.split(":");
+  return new Redis({ host, port: Number(port) }).on("error", () => {});
+}
+
+const redlock = new Redlock(process.argv.slice(2).map(connect), { retryCount: 0 });
 redlock.on("error", () => {});
 const locks = new Map();
 

@@ -61,7 +61,7 @@ def asked_again(monitor: Monitor, name: str) -> bool:
     """Whether Java has listened and then asked: of what waits without a thread."""
     heard = False
     for seen in monitor.sent():
-        if seen.verb == "SUBSCRIBE" and channel(name) in seen.words:
+        if seen.verb in ("SUBSCRIBE", "SSUBSCRIBE") and channel(name) in seen.words:
             heard = True
         elif heard and seen.verb == "EVALSHA" and name in seen.words:
             return True

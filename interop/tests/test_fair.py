@@ -14,11 +14,12 @@ from tests.support.worlds import World
 
 from ..harness.foreign import SOON
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
+from ..harness.modes import everywhere
 from ..harness.peers import Cast
 from .looking import PROMPTLY, SLACK, left_behind, queue, scores
 from .people import Meeting, Person
 
-pytestmark = meets("Redisson", "RFairLock", "fair_lock()")
+pytestmark = [meets("Redisson", "RFairLock", "fair_lock()"), everywhere]
 
 #: Fixed leases, so that no watchdog moves the end of what a score is counted from.
 LEASE = 60

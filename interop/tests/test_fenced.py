@@ -13,6 +13,7 @@ from tests.support.eventually import eventually
 from tests.support.worlds import World
 
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
+from ..harness.modes import everywhere
 from ..harness.peers import Actor, Cast
 from .looking import PROMPTLY, asked_again, subscribers, waiters
 from .people import Meeting, Pythonist
@@ -28,6 +29,7 @@ def fenced(cast: Cast, world: World, redis_url: str, name: str) -> Meeting:
     return Meeting(cast, world, redis_url, "fenced", name)
 
 
+@everywhere
 @meets(direction=BOTH)
 def test_tokens_of_both_are_one_row_without_gaps_or_repeats(
     world: World, redis_url: str, java: Actor, name: str, peek: Any, monitor: Monitor
@@ -117,6 +119,7 @@ def ttl_follows_every_write(commands: list[Seen], name: str) -> int:
     return writes
 
 
+@everywhere
 @meets(direction=TO_THEM)
 def test_java_gets_no_token_for_what_we_hold(
     world: World, redis_url: str, java: Actor, name: str
@@ -129,6 +132,7 @@ def test_java_gets_no_token_for_what_we_hold(
     assert java.ask("fenced", "tryLockAndGetToken", name, lease_ms=1000) == hold.token + 1
 
 
+@everywhere
 @meets(direction=TO_THEM)
 def test_javas_waiter_gets_the_next_token_promptly_after_our_release(
     fenced: Meeting, java: Actor, name: str, monitor: Monitor
@@ -142,6 +146,7 @@ def test_javas_waiter_gets_the_next_token_promptly_after_our_release(
     java.ask("fenced", "unlock", name)
 
 
+@everywhere
 @meets(direction=TO_US)
 def test_our_waiter_gets_the_next_token_promptly_after_javas_release(
     fenced: Meeting, java: Actor, name: str, peek: Any
@@ -157,6 +162,7 @@ def test_our_waiter_gets_the_next_token_promptly_after_javas_release(
     waiter.give()
 
 
+@everywhere
 @meets(direction=BOTH)
 def test_whoever_waited_gets_a_greater_token_than_who_had_it_before(
     fenced: Meeting, name: str, peek: Any

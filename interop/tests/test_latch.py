@@ -13,10 +13,11 @@ from tests.support.eventually import eventually
 from tests.support.worlds import World
 
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
+from ..harness.modes import everywhere
 from ..harness.peers import Cast
 from .looking import PROMPTLY, SLACK, left_behind, subscribers
 
-pytestmark = meets("Redisson", "RCountDownLatch", "latch()")
+pytestmark = [meets("Redisson", "RCountDownLatch", "latch()"), everywhere]
 
 
 class Latch:

@@ -13,11 +13,11 @@ from interlock import LockLost
 from interlock.backends.redis.keys import leases_key
 from interlock.model import permit_id
 from tests.support.eventually import eventually
-from tests.support.servers import RedisServer
 from tests.support.worlds import World
 
 from ..harness.foreign import Foreign, ForeignError
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
+from ..harness.modes import Servers, everywhere
 from ..harness.peers import Actor, Cast
 from .looking import PROMPTLY, SLACK, subscribers, waiters
 
@@ -27,9 +27,9 @@ KIND = "leased_semaphore"
 
 
 @pytest.fixture
-def bare(redis_server: RedisServer, peek: Any) -> Iterator[Any]:
+def bare(servers: Servers, name: str, peek: Any) -> Iterator[Any]:
     """A look at the bytes."""
-    with redis.Redis(port=redis_server.port) as client:
+    with redis.Redis(port=servers.port_of(name)) as client:
         yield client
 
 
@@ -40,6 +40,7 @@ def ids(bare: Any, name: str) -> set[str]:
     return {member.hex() for member in members}
 
 
+@everywhere
 @meets(direction=BOTH)
 def test_both_see_the_same_permits(
     world: World, redis_url: str, java: Actor, name: str, bare: Any
@@ -103,6 +104,7 @@ def test_java_can_prolong_our_permit(
     world.do(permit.release)
 
 
+@everywhere
 @meets(direction=TO_THEM)
 def test_javas_waiter_has_a_permit_promptly_after_our_release(
     world: World, redis_url: str, java: Actor, name: str, bare: Any
@@ -115,6 +117,7 @@ def test_javas_waiter_has_a_permit_promptly_after_our_release(
     assert ids(bare, name) == {theirs}
 
 
+@everywhere
 @meets(direction=TO_US)
 def test_our_waiter_has_a_permit_promptly_after_javas_release(
     world: World, redis_url: str, java: Actor, name: str, bare: Any, peek: Any

@@ -15,6 +15,7 @@ from tests.support.worlds import World
 
 from ..harness.foreign import SOON
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
+from ..harness.modes import everywhere
 from ..harness.peers import Actor, Cast
 from .looking import PROMPTLY, left_behind, waiters
 from .people import OURS
@@ -51,6 +52,7 @@ class Javas:
         self.actor.ask(self._kind, "unlock", **self._what)
 
 
+@everywhere
 @pytest.mark.parametrize("kind", ["lock", "fair", "fenced", "read", "write"])
 @meets(direction=BOTH)
 def test_all_are_held_or_none(
@@ -99,6 +101,7 @@ def test_java_gives_all_back_when_we_keep_the_last(
     javas.give()
 
 
+@everywhere
 @meets(direction=BOTH)
 def test_opposite_orders_end_in_no_deadlock(
     world: World, redis_url: str, cast: Cast, names: list[str], peek: Any

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future
 from typing import Any
 
 import pytest
 
 from interlock import AcquireTimeout, LockLost
 from tests.support.eventually import eventually
-from tests.support.servers import RedisServer
 from tests.support.worlds import World
 
 from ..harness import peers
-from ..harness.foreign import Foreign, ForeignError
+from ..harness.foreign import ForeignError
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
+from ..harness.modes import Servers
 from .looking import SLACK, waiters
+from .plain import PRIMITIVES, Peer
 
 pytestmark = meets(ours="mutex()")
-
-#: How often a foreign waiter asks, in ms; ours asks five to ten times a second.
-DELAY_MS = 20
-
-#: Leases here are of 20 s, so that nobody gets a mutex because one ran out.
-LEASE_MS = 20_000
-
-PRIMITIVES = {"redsync": "Mutex", "node-redlock": "Lock", "redis-py": "Lock"}
 
 PARAMS = [
     pytest.param(client, marks=meets(client=client, primitive=primitive))
@@ -35,43 +27,16 @@ PARAMS = [
 ]
 
 
-class Peer:
-    """A foreign client of the plain layout."""
-
-    def __init__(self, process: Foreign) -> None:
-        self.process = process
-
-    def start(self, name: str, lease_ms: int = LEASE_MS, tries: int = 1) -> Future[Any]:
-        """Try so many times to take a mutex."""
-        terms = {"expiry_ms": lease_ms, "tries": tries, "delay_ms": DELAY_MS}
-        return self.process.start(verb="lock", name=name, handle=name, **terms)
-
-    def lock(self, name: str, lease_ms: int = LEASE_MS) -> None:
-        self.start(name, lease_ms).result(10)
-
-    def refused(self, name: str) -> bool:
-        """Whether one try is answered with no."""
-        with pytest.raises(ForeignError) as refusal:
-            self.lock(name)
-        return refusal.value.kind in ("*redsync.ErrTaken", "ExecutionError", "TimeoutError")
-
-    def unlock(self, name: str) -> None:
-        self.process.ask(verb="unlock", handle=name)
-
-    def extend(self, name: str) -> None:
-        self.process.ask(verb="extend", handle=name, expiry_ms=LEASE_MS)
-
-
 @pytest.fixture(scope="module", params=PARAMS)
-def peer(request: pytest.FixtureRequest, redis_server: RedisServer) -> Iterator[Peer]:
-    with peers.MUTEX_PEERS[request.param](redis_server.port) as process:
+def peer(request: pytest.FixtureRequest, servers: Servers) -> Iterator[Peer]:
+    with peers.MUTEX_PEERS[request.param](servers.port_of("")) as process:
         yield Peer(process)
 
 
 @pytest.fixture(params=PARAMS)
-def victim(request: pytest.FixtureRequest, redis_server: RedisServer) -> Iterator[Peer]:
+def victim(request: pytest.FixtureRequest, servers: Servers) -> Iterator[Peer]:
     """A foreign client that a test may kill."""
-    with peers.MUTEX_PEERS[request.param](redis_server.port) as process:
+    with peers.MUTEX_PEERS[request.param](servers.port_of("")) as process:
         yield Peer(process)
 
 
@@ -120,9 +85,9 @@ def test_their_crash_is_outlived_by_their_lease_and_no_longer(
 
 @meets(direction=TO_THEM)
 def test_our_crash_is_outlived_by_our_lease_and_no_longer(
-    peer: Peer, redis_server: RedisServer, name: str, peek: Any
+    peer: Peer, servers: Servers, name: str, peek: Any
 ) -> None:
-    with peers.ours(redis_server.port) as ours:
+    with peers.ours(servers.url) as ours:
         ours.ask(verb="acquire", kind="mutex", name=name, terms={"lease": 1.5}, handle="h")
         waiting = peer.start(name, tries=500)
         ours.kill()

@@ -14,10 +14,11 @@ from tests.support.worlds import Threads, World
 
 from ..harness.foreign import SOON, ForeignError
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
+from ..harness.modes import everywhere
 from ..harness.peers import Actor, Cast
 from .looking import PROMPTLY, channel, subscribers, waiters
 
-pytestmark = meets("Redisson", "RLock", "lock()")
+pytestmark = [meets("Redisson", "RLock", "lock()"), everywhere]
 
 
 @meets(direction=TO_THEM)

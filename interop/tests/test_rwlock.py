@@ -14,11 +14,12 @@ from tests.support.worlds import World
 
 from ..harness.foreign import ForeignError
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
+from ..harness.modes import everywhere
 from ..harness.peers import Cast
 from .looking import PROMPTLY, SLACK, left_behind, subscribers, waiters
 from .people import Meeting, Person
 
-pytestmark = meets("Redisson", "RReadWriteLock", "rwlock()")
+pytestmark = [meets("Redisson", "RReadWriteLock", "rwlock()"), everywhere]
 
 
 @pytest.fixture

@@ -8,26 +8,34 @@ from typing import Any
 
 import pytest
 
-from tests.backends.redis.watching import messages
+from tests.backends.redis.watching import Monitor
 from tests.support.eventually import eventually
 from tests.support.worlds import World
 
 from ..harness.foreign import SOON, Foreign
 from ..harness.matrix import BOTH, TO_THEM, TO_US, meets
+from ..harness.modes import everywhere
 from ..harness.peers import Actor, Cast
 from .looking import PROMPTLY, SLACK, subscribers, waiters
 
-pytestmark = meets("Redisson", "RSemaphore", "semaphore()")
+pytestmark = [meets("Redisson", "RSemaphore", "semaphore()"), everywhere]
 
 Said = Callable[[], list[int]]
 
+#: On a plain channel, and on one of a slot.
+SAYS = ("PUBLISH", "SPUBLISH")
+
 
 @pytest.fixture
-def said(peek: Any) -> Iterator[Said]:
+def said(monitor: Monitor) -> Iterator[Said]:
     """Which numbers were published; Java's listener breaks down at zero and below."""
-    with messages(peek, "redisson_sc:*") as heard:
-        yield lambda: [int(payload) for _, payload in heard()]
-        assert all(int(payload) > 0 for _, payload in heard())
+
+    def said() -> list[int]:
+        seen = [each.words for each in monitor.commands() if each.verb in SAYS]
+        return [int(words[2]) for words in seen if words[1].startswith("redisson_sc:")]
+
+    yield said
+    assert all(number > 0 for number in said())
 
 
 def java_has(java: Actor, name: str, permits: int) -> None:

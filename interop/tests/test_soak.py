@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.support.eventually import eventually
-from tests.support.servers import RedisServer
 
 from ..harness.foreign import Foreign
 from ..harness.matrix import BOTH, meets
@@ -53,7 +52,7 @@ def tokens(peek: Any) -> set[str]:
 def test_no_update_is_lost_and_each_side_gets_its_share(
     kind: str,
     shape: str,
-    redis_server: RedisServer,
+    redis_url: str,
     jvm: Foreign,
     peek: Any,
     seconds: float,
@@ -66,13 +65,40 @@ def test_no_update_is_lost_and_each_side_gets_its_share(
     for turn in range(TURNS):
         folder = tmp_path / str(turn)
         folder.mkdir()
-        run = (seconds * part, redis_server.port, jvm, folder, f"{name}-{turn}")
+        run = (seconds * part, redis_url, jvm, folder, f"{name}-{turn}")
         outcome = soak(kind, SHAPES[shape], *run)
         record_property("figures", str(outcome))
         check(kind, outcome, peek, known)
         if least <= share.with_(outcome) <= 1 - least:
             return  # what is enough in one turn need not be tried again
     assert least <= share.ours / share.total <= 1 - least
+
+
+#: What also works together on several servers: there for half of the time.
+SEVERAL = [
+    each
+    for each in PARAMS
+    if {"lock", "fair_lock", "fenced_lock", "rwlock", "semaphore"} & {*each.values}
+]
+
+
+@pytest.mark.modes("sentinel", "cluster")
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_no_update_is_lost_behind_sentinels_and_in_a_cluster(
+    kind: str,
+    redis_url: str,
+    jvm: Foreign,
+    peek: Any,
+    seconds: float,
+    name: str,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """Four names, which lie on different nodes of a cluster; neither side starves."""
+    outcome = soak(kind, SHAPES["many"], seconds / 2, redis_url, jvm, tmp_path, name)
+    record_property("figures", str(outcome))
+    check(kind, outcome, peek, set())
+    assert 0.05 <= outcome.share <= 0.95
 
 
 def check(kind: str, outcome: Outcome, peek: Any, known: set[str]) -> None:

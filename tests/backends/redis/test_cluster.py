@@ -176,13 +176,21 @@ def test_behind_java_a_waiter_hears_on_the_channel_of_the_slot(
     world.do(waiting.result(1.0).release)
 
 
-def test_where_servers_have_no_channels_of_slots_a_waiter_listens_on_the_node_of_its_slot(
-    world: World, cluster: RedisCluster, cluster_url: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("because", ["servers have none", "it is told so"])
+def test_without_channels_of_slots_a_waiter_listens_on_the_node_of_its_slot(
+    world: World,
+    cluster: RedisCluster,
+    cluster_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+    because: str,
 ) -> None:
     learn = SlotMap.learn
-    monkeypatch.setattr(
-        SlotMap, "learn", lambda slots, told, asked: learn(slots, [1, 0, told[2]], asked)
-    )
+    if because == "servers have none":
+        monkeypatch.setattr(
+            SlotMap, "learn", lambda slots, told, asked: learn(slots, [1, 0, told[2]], asked)
+        )
+    else:
+        cluster_url += "?sharded_channels=off"
     node, channel = cluster.primary_of("java"), "redisson_lock__channel:{java}"
     node.ask("HSET", "java", "11111111-1111-4111-8111-111111111111:1", 1)
     lock = world.connect(cluster_url).lock("java")
@@ -202,6 +210,19 @@ def test_where_servers_have_no_channels_of_slots_all_nodes_are_told() -> None:
 
     assert not slots.sharded("redisson_lock__channel:{a}")
     assert slots.spoken(call) is call
+
+
+def test_java_that_uses_plain_channels_is_told_there(
+    world: World, cluster: RedisCluster, cluster_url: str
+) -> None:
+    lock = world.connect(f"{cluster_url}?sharded_channels=off").lock("java")
+    with cluster.primary_of("java").client() as client, client.pubsub() as java:
+        java.subscribe("redisson_lock__channel:{java}")
+        assert java.get_message(timeout=5)["type"] == "subscribe"
+
+        world.do(world.do(lock.acquire).release)
+
+        assert java.get_message(timeout=5)["data"] == b"0"
 
 
 # --- bad input, and worlds that are half broken --------------------------------------------------
@@ -291,6 +312,8 @@ def test_a_slot_that_no_node_serves(world: World, cluster: RedisCluster, cluster
         ("redis+cluster://h1,h2:x", "must be a number from 1"),
         ("redis+cluster://h?insecure_tls=1", "unknown parameter 'insecure_tls'"),
         ("redis+cluster://h1, h2", "a space"),
+        ("redis+cluster://h?sharded_channels=plain", "must be on or off"),
+        ("redis://h?sharded_channels=off", "unknown parameter 'sharded_channels'"),
     ],
 )
 def test_a_wrong_url_is_told_what_is_wrong(world: World, url: str, told: str) -> None:
@@ -299,11 +322,12 @@ def test_a_wrong_url_is_told_what_is_wrong(world: World, url: str, told: str) ->
 
 
 def test_a_url_and_its_label_without_secrets() -> None:
-    url = "rediss+cluster://user:se,cr@t@h1:7000,[::1]:7001,h1:7000?timeout=2"
+    url = "rediss+cluster://user:se,cr@t@h1:7000,[::1]:7001,h1:7000?timeout=2&sharded_channels=off"
     settings, seeds, label = read_cluster_url(url)
 
     assert (settings.transport, settings.username, settings.timeout) == ("tls", "user", 2.0)
     assert settings.password == "se,cr@t"
+    assert not settings.sharded_channels
     assert seeds == [Address("h1", 7000), Address("::1", 7001)]
     assert label == "rediss+cluster://h1:7000,[::1]:7001"
 

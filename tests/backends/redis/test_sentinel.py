@@ -54,6 +54,18 @@ def test_a_database_and_a_protocol_are_as_the_url_says(
     world.do(hold.release)
 
 
+def test_sentinels_that_have_just_lost_a_connection_to_the_primary_still_name_it(
+    world: World, sentinel_fleet: SentinelFleet, sentinel_url: str
+) -> None:
+    """They restore it within a second, and call the primary disconnected until then."""
+    with sentinel_fleet.ask(sentinel_fleet.primary()) as peek:
+        for _ in range(10):
+            peek.client_kill_filter(_type="pubsub")
+            client = world.connect(sentinel_url)
+            hold = world.do(client.lock("k").try_acquire)
+            world.do(hold.release)
+
+
 def test_dead_sentinels_are_passed_over(world: World, sentinel_fleet: SentinelFleet) -> None:
     alive = sentinel_fleet.sentinels[0].port
     url = watched(free_port(), free_port(), alive)

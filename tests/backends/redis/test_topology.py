@@ -27,7 +27,7 @@ from interlock.steps import Call
 LABEL = "redis+sentinel://a,b,c/m/0"
 
 OLD, NEW = Primary("old", 1, 4, False), Primary("new", 2, 5, False)
-DOWN = OLD._replace(down=True)
+DOWN, CUT = OLD._replace(down=True), OLD._replace(cut=True)
 SILENT = StoreUnavailable("cannot reach Sentinel b: timed out")
 WRONG = StoreMisconfigured("Sentinel c refused the user name or password")
 
@@ -49,7 +49,7 @@ def test_the_first_sentinel_that_can_be_believed_is_enough() -> None:
     assert searched(NEW, OLD, OLD) == (NEW, [0])
 
 
-@pytest.mark.parametrize("first", [DOWN, SILENT, WRONG])
+@pytest.mark.parametrize("first", [DOWN, CUT, SILENT, WRONG])
 def test_a_sentinel_that_knows_no_primary_is_passed_over(first: Primary | StoreError) -> None:
     assert searched(first, NEW, NEW) == (NEW, [0, 1])
 
@@ -67,6 +67,13 @@ def test_sentinels_that_all_forgot_are_believed() -> None:
 def test_a_primary_that_is_down_is_named() -> None:
     with pytest.raises(StoreUnavailable, match="see its primary old:1 down"):
         searched(DOWN, SILENT, DOWN)
+
+
+def test_sentinels_that_have_all_lost_a_connection_to_the_primary_are_believed() -> None:
+    assert searched(CUT, SILENT, CUT) == (CUT, [0, 1, 2])
+    assert searched(CUT, DOWN, NEW._replace(cut=True)) == (NEW._replace(cut=True), [0, 1, 2])
+    with pytest.raises(StoreUnavailable, match="behind a failover"):
+        searched(CUT, SILENT, newest=5)
 
 
 def test_what_is_set_up_wrongly_counts_more_than_silence() -> None:
@@ -87,6 +94,8 @@ def test_the_answer_of_a_sentinel_is_read() -> None:
     words = b"name m ip ::1 port 7 flags master,s_down num-slaves 2 config-epoch 12".split()
     assert read_primary(words) == Primary("::1", 7, 12, True)
     assert read_primary(words).address == "[::1]:7"
+    words[7] = b"master,disconnected"
+    assert read_primary(words) == Primary("::1", 7, 12, False, cut=True)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def sha(name: str) -> bytes:
 
 
 #: What may stay behind when nobody holds or waits: see docs/backends/redis.md.
-LASTING = re.compile(r"interlock:tokens$|interlock:client:")
+LASTING = re.compile(r"interlock:tokens(:|$)|interlock:client:")
 
 
 def litter(client: Any) -> set[str]:

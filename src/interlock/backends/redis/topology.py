@@ -55,6 +55,8 @@ class Primary(NamedTuple):
     epoch: int
     #: Whether the Sentinel takes it to be out of reach.
     down: bool
+    #: Whether the Sentinel has lost a connection to it, which may be restored in a moment.
+    cut: bool = False
 
     @property
     def address(self) -> str:
@@ -69,8 +71,9 @@ def read_primary(words: Sequence[bytes]) -> Primary:
     """The answer to SENTINEL MASTER, which is names and values in turn."""
     texts = [word.decode("utf-8", "replace") for word in words]
     said = dict(zip(texts[::2], texts[1::2], strict=False))
-    down = bool({"s_down", "o_down", "disconnected"} & {*said["flags"].split(",")})
-    return Primary(said["ip"], int(said["port"]), int(said["config-epoch"]), down)
+    flags = {*said["flags"].split(",")}
+    down, cut = bool({"s_down", "o_down"} & flags), "disconnected" in flags
+    return Primary(said["ip"], int(said["port"]), int(said["config-epoch"]), down, cut)
 
 
 def search(
@@ -85,7 +88,7 @@ def search(
         answer = yield sentinel, at + min((until - at) / (len(order) - place), ANSWER)
         if isinstance(answer, StoreError):
             failures.append(answer)
-        elif not answer.down and answer.epoch >= newest:
+        elif not answer.down and not answer.cut and answer.epoch >= newest:
             return answer
         else:
             said.append(answer)
@@ -97,6 +100,8 @@ def _best_of(
 ) -> Primary:
     """What to believe when no Sentinel could be believed by itself."""
     up = [each for each in said if not each.down]
+    if current := [each for each in up if each.epoch >= newest]:
+        return max(current, key=lambda each: each.epoch)  # they are cut off from it just now
     if up and not failures:
         return max(up, key=lambda each: each.epoch)  # all are behind: their state was reset
     if said:

@@ -72,6 +72,8 @@ class RedisSettings:
     #: Where Sentinels are asked for the server, and as what they know it.
     sentinels: tuple[tuple[str, int], ...] = ()
     service: str = ""
+    #: Whether Java is told and heard on channels of slots, where the nodes of a cluster have them.
+    sharded_channels: bool = True
     #: Set in code only, never by a URL.
     sentinel_username: str | None = None
     sentinel_password: Password | None = field(default=None, repr=False)

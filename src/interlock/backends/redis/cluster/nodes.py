@@ -34,7 +34,7 @@ class UrlNodes:
 
     def __init__(self, settings: RedisSettings, seeds: Sequence[Address], label: str) -> None:
         self._settings, self.label, self.timeout = settings, label, settings.timeout
-        self.slots = SlotMap(seeds, label)
+        self.slots = SlotMap(seeds, label, may_shard=settings.sharded_channels)
 
     def factory(self, address: Address) -> ConnectionFactory:
         settings = replace(self._settings, host=address.host, port=address.port)

@@ -79,13 +79,20 @@ class SlotMap:
     It may be wrong at any time: a node that is asked in error says so, and executes nothing.
     """
 
-    def __init__(self, seeds: Sequence[Address], label: str, remap: Remap | None = None) -> None:
-        self.seeds, self.label, self._remap = tuple(seeds), label, remap
+    def __init__(
+        self,
+        seeds: Sequence[Address],
+        label: str,
+        remap: Remap | None = None,
+        may_shard: bool = True,
+    ) -> None:
+        self.seeds, self.label = tuple(seeds), label
+        self._remap, self._may_shard = remap, may_shard
         #: None until a node was asked.
         self._owners: list[Address | None] | None = None
         #: Every node that serves a slot; replaced, never changed.
         self._primaries: set[Address] = set()
-        #: Whether the servers have channels of slots.
+        #: Whether the servers have channels of slots, and the client may use them.
         self._sharded = False
         #: Nodes that have failed to answer: before they are asked again, the others are asked
         #: whether they still serve what they did; and so no other node has to wait for them.
@@ -143,7 +150,8 @@ class SlotMap:
             where = self._reached(_host(primary[0], asked), int(primary[1]))
             owners[first : last + 1] = [where] * (last + 1 - first)
             primaries.add(where)
-        self._sharded, self._owners, self.learnt_at = bool(answer[1]), owners, now()
+        self._sharded = self._may_shard and bool(answer[1])
+        self._owners, self.learnt_at = owners, now()
         self._primaries = primaries
         self.suspects.clear()
         self.routes = {}

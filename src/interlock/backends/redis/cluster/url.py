@@ -1,9 +1,13 @@
 """How to reach a Redis Cluster: a reader of URLs such as `redis+cluster://h1:7000,h2:7000`.
 
-Each host is read as `redis://` would be, with all that the URL says: so the same is accepted.
+Each host is read as `redis://` would be, with all that the URL says: so the same is accepted, and
+`sharded_channels=off` besides, for a fleet whose Redisson was told to use plain channels.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import parse_qsl, urlencode
 
 from ....errors import UsageError
 from ..url import RedisSettings, read_url, split_url
@@ -11,13 +15,16 @@ from .slot_map import Address
 
 CLUSTER_SCHEMES = {"redis+cluster": "redis", "rediss+cluster": "rediss"}
 
+_CHANNELS = "sharded_channels"
+
 
 def read_cluster_url(url: str) -> tuple[RedisSettings, list[Address], str]:
     """Read a URL: the settings of every node, where to ask first, and what to call the cluster."""
     parts = split_url(url)
     scheme = CLUSTER_SCHEMES[parts.scheme.lower()]
     credentials, at, hosts = parts.netloc.rpartition("@")
-    rest = parts._replace(scheme="", netloc="").geturl()
+    sharded, query = _split_query(parts.query)
+    rest = parts._replace(scheme="", netloc="", query=query).geturl()
     places = hosts.split(",")
     if not all(places) and len(places) > 1:
         raise UsageError("a host is missing between two commas in the URL")
@@ -30,4 +37,16 @@ def read_cluster_url(url: str) -> tuple[RedisSettings, list[Address], str]:
             "restart_guard out of the URL; redis://, redis+sentinel:// and redlock:// have it"
         )
     seeds = list(dict.fromkeys(Address(node.host, node.port) for node in nodes))
-    return nodes[0], seeds, f"{parts.scheme.lower()}://{','.join(map(str, seeds))}"
+    settings = replace(nodes[0], sharded_channels=sharded)
+    return settings, seeds, f"{parts.scheme.lower()}://{','.join(map(str, seeds))}"
+
+
+def _split_query(query: str) -> tuple[bool, str]:
+    """Whether channels of slots may be used, and the rest of the parameters."""
+    if _CHANNELS not in query:
+        return True, query
+    pairs = parse_qsl(query, keep_blank_values=True)
+    said = {value for word, value in pairs if word == _CHANNELS}
+    if not said <= {"on", "off"}:
+        raise UsageError(f"parameter {_CHANNELS!r} must be on or off")
+    return "off" not in said, urlencode([pair for pair in pairs if pair[0] != _CHANNELS])

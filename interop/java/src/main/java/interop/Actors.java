@@ -34,6 +34,7 @@ final class Actors {
     boolean parked(String actor) {
         Thread thread = threads.get(actor);
         return thread != null
+            && thread.getState() != Thread.State.RUNNABLE
             && Arrays.stream(thread.getStackTrace()).anyMatch(at -> BEDS.contains(at.getClassName()));
     }
 

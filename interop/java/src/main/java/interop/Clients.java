@@ -36,11 +36,7 @@ final class Clients {
         Config config = new Config();
         config.setLockWatchdogTimeout(watchdogMs);
         config.setThreads(2).setNettyThreads(4);
-        config.useSingleServer()
-            .setAddress(address)
-            .setConnectionMinimumIdleSize(2)
-            .setConnectionPoolSize(24)
-            .setSubscriptionConnectionMinimumIdleSize(1);
+        Modes.use(config, address);
         return Redisson.create(config);
     }
 }

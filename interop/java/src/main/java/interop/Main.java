@@ -11,7 +11,7 @@ import java.nio.charset.StandardCharsets;
 /**
  * Does on Redisson what it reads, one JSON object a line, and answers by id.
  *
- * Arguments: the address of a server (redis://host:port) and the watchdog's timeout in ms.
+ * Arguments: the address of the servers, as Modes reads it, and the watchdog's timeout in ms.
  * A command names its actor; each actor is a thread of its own, because a Java lock belongs
  * to a thread, so that some may wait while others go on.
  */
