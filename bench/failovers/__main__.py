@@ -19,7 +19,7 @@ from ..foreign import ABSENT
 from ..report import Table, progress, say, show
 from .faults import FAULTS, Fault
 from .judging import Score
-from .rounds import PYTHON, Contestant, Field, Size, in_java
+from .rounds import PYTHON, Contestant, Field, Size, in_java, usual_size
 
 #: How often a failover that went otherwise than it was meant to is repeated.
 REPEATS = 3
@@ -32,7 +32,7 @@ def main() -> None:
     wanted = _parser().parse_args()
     about = machine.describe()
     say(f"{about['machine']}; {about['commit']} (sources {about['sources']}); {about['date']}")
-    size = Size(wanted.locks - wanted.locks // 3, wanted.locks // 3, wanted.lease)
+    size = usual_size(wanted.locks, wanted.lease)
     began = time.monotonic()
     with _contestants() as contestants:
         scores = measure(contestants, size, _shared(wanted.failovers))
@@ -49,8 +49,8 @@ def main() -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.failovers", description=__doc__)
     parser.add_argument("--failovers", type=int, default=50, help="over all faults (50)")
-    parser.add_argument("--locks", type=int, default=36, help="of each contestant (36)")
-    parser.add_argument("--lease", type=float, default=6.0, help="of each lock, in seconds (6)")
+    parser.add_argument("--locks", type=int, default=30, help="of each contestant (30)")
+    parser.add_argument("--lease", type=float, default=8.0, help="of each lock, in seconds (8)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
     return parser
 

@@ -32,8 +32,12 @@ BEHIND = 0.03
 #: Seconds until a library that has given up is asked again.
 AGAIN = 0.05
 
-#: Seconds by which a program stops before a lease ends that it must watch by itself.
-MARGIN = 0.1
+#: Seconds by which a program stops before a lease ends that it must watch by itself: it does not
+#: know how long the answer was on its way.
+MARGIN = 0.5
+
+#: Seconds that a server has to answer: as many as Interlock gives it behind Sentinels.
+ANSWER = 2.0
 
 #: Seconds in which everything should be freed.
 FREEING = 5.0
@@ -107,13 +111,15 @@ class RedisPyHeld(Taken):
 
 
 class RedisPySide:
-    """At its defaults, by its own Sentinel."""
+    """By its own Sentinel, and at its defaults but for the time to answer."""
 
     def __init__(self, sentinels: str, service: str, lease: float) -> None:
         from redis.asyncio.sentinel import Sentinel
 
         places = [each.rpartition(":") for each in sentinels.split(",")]
-        self._sentinel = Sentinel([(host, int(port)) for host, _, port in places])
+        self._sentinel = _untyped(Sentinel)(
+            [(host, int(port)) for host, _, port in places], socket_timeout=ANSWER
+        )
         self._client = self._sentinel.master_for(service)
         self._lease = lease
 
@@ -126,6 +132,11 @@ class RedisPySide:
         await self._client.aclose()
         for each in self._sentinel.sentinels:
             await each.aclose()
+
+
+def _untyped(thing: Any) -> Any:
+    """What redis-py has no types for."""
+    return thing
 
 
 def side_of(library: str, sentinels: str, service: str, lease: float) -> Side:

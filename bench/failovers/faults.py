@@ -101,6 +101,10 @@ class Strike:
                 return each
         return None
 
+    def is_known(self, new: RedisServer) -> bool:
+        """Whether all Sentinels name the new primary."""
+        return all(self._fleet.seen_by(each) == new.port for each in self._fleet.sentinels)
+
     def come_back(self) -> None:
         """The old primary goes on, or is started again."""
         if self.fault.freezes:

@@ -48,6 +48,8 @@ class Snapshot(NamedTuple):
     before: float
     after: float
     owners: Mapping[str, frozenset[str]]
+    #: Whether the server was a primary then, as it should be.
+    primary: bool = True
 
 
 class Failover(NamedTuple):

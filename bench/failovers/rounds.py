@@ -22,12 +22,13 @@ from .judging import Claim, Failover, Score, Snapshot, judge
 #: and the last quarter of them at the very moment of the fault.
 LAG_AT, STRIKE_AT = 0.4, 1.0
 
-#: Seconds after the promotion until the old primary goes on, or is started again, in turn.
+#: Seconds after the promotion until a primary that was frozen goes on, in turn.  One that was
+#: killed is started again, empty, when all Sentinels know the new one: before, they may make it
+#: the primary again, which is another accident.
 COMING_BACK = (0.0, 0.5, 1.0, 1.5, 2.0)
 
-#: What a holder has to be told in: twice a third of its lease, because one renewal may still have
-#: reached an old primary; and seconds beyond it.
-TELLING, SLACK = 2 / 3, 1.2
+#: Seconds for what a busy machine adds.
+SLACK = 1.2
 
 #: Seconds between two looks at the new primary.
 LOOK = 0.1
@@ -37,11 +38,19 @@ PATIENCE = 40.0
 
 
 class Size(NamedTuple):
-    """How many names are taken before and at the fault, how many after it, for how long."""
+    """How many names are taken before and at the fault, and how many after it; seconds of their
+    leases, and for how many seconds they are watched after the old primary has come back."""
 
     early: int
     late: int
     lease: float
+    watched: float
+
+
+def usual_size(locks: int, lease: float) -> Size:
+    """They are watched until every holder should have been told: for twice a third of a lease,
+    because one renewal may still have reached an old primary, and a little longer."""
+    return Size(locks - locks // 3, locks // 3, lease, 2 / 3 * lease + SLACK)
 
 
 class Contestant(NamedTuple):
@@ -67,11 +76,14 @@ def in_java(name: str, kind: str, folder: str) -> Contestant:
     return Contestant(name, start)
 
 
+UNCONFIRMED, DEFAULT = "Interlock, replicas=0", "Interlock, default (1)"
+REDIS_PY = "redis-py Lock"
+
 PYTHON = (
-    in_python("Interlock, replicas=0", "interlock=0"),
-    in_python("Interlock, as it is (1)", "interlock"),
+    in_python(UNCONFIRMED, "interlock=0"),
+    in_python(DEFAULT, "interlock"),
     in_python("Interlock, replicas=2", "interlock=2"),
-    in_python("redis-py Lock", "redis-py", "GET"),
+    in_python(REDIS_PY, "redis-py", "GET"),
 )
 
 
@@ -102,7 +114,8 @@ class Field:
         _sleep_until(began + STRIKE_AT)
         new, failover = self._watch(strike, strike.strike())
         said = self._tell("end")
-        as_meant = strike.is_as_meant(new)
+        stayed = all(each.primary for each in failover.snapshots)
+        as_meant = stayed and strike.is_as_meant(new)
         strike.mend(new)
         return self._judged(said, failover) if as_meant else None
 
@@ -125,22 +138,23 @@ class Field:
         """Look at the new primary until every holder should have been told."""
         new = self._await_promotion(strike)
         failover = Failover(struck, time.monotonic(), [self._look(new)])
-        back = failover.promoted + self._after()
         if strike.fault.freezes:
-            self._look_until(back, new, failover)
+            self._look_for(COMING_BACK[self._rounds % len(COMING_BACK)], new, failover)
             strike.come_back()
-        self._tell("late", self._size.early, self._size.early + self._size.late)
-        if not strike.fault.freezes:
-            self._look_until(back, new, failover)
+            self._late()
+        else:
+            self._late()
+            while not strike.is_known(new):
+                self._look_for(LOOK, new, failover)
             strike.come_back()
-        self._look_until(back + TELLING * self._size.lease + SLACK, new, failover)
+        self._look_for(self._size.watched, new, failover)
         return new, failover
 
-    def _after(self) -> float:
-        """Seconds from the promotion until the old primary comes back."""
-        return COMING_BACK[self._rounds % len(COMING_BACK)]
+    def _late(self) -> None:
+        self._tell("late", self._size.early, self._size.early + self._size.late)
 
-    def _look_until(self, instant: float, new: RedisServer, failover: Failover) -> None:
+    def _look_for(self, seconds: float, new: RedisServer, failover: Failover) -> None:
+        instant = time.monotonic() + seconds
         while time.monotonic() < instant:
             failover.snapshots.append(self._look(new))
             time.sleep(min(LOOK, max(0.0, instant - time.monotonic())))
@@ -161,13 +175,14 @@ class Field:
         ]
         with redis.Redis(port=server.port, socket_timeout=5.0, protocol=2) as client:
             pipe = client.pipeline(transaction=False)
+            pipe.execute_command("ROLE")
             for command, name in names:
                 pipe.execute_command(command, name)
             before = time.monotonic()
-            found = pipe.execute()
+            role, *found = pipe.execute()
             after = time.monotonic()
         owners = {name: _owners(reply) for (_, name), reply in zip(names, found, strict=True)}
-        return Snapshot(before, after, owners)
+        return Snapshot(before, after, owners, role[0] == b"master")
 
     def _prefixes(self) -> list[str]:
         return [f"{place}-{self._rounds}" for place in range(len(self._contestants))]

@@ -28,6 +28,9 @@ public final class RedissonFailovers {
     /** Milliseconds until a library that has given up is asked again. */
     private static final long AGAIN = 50;
 
+    /** Milliseconds that a server has to answer; its own 3000 are meant for leases of 30 s. */
+    private static final int ANSWER = 2000;
+
     private final String[] args;
     private final RedissonClient first;
     private final RedissonClient second;
@@ -56,6 +59,7 @@ public final class RedissonFailovers {
         config.setLockWatchdogTimeout(Long.parseLong(args[3]));
         config.setThreads(8).setNettyThreads(4);
         SentinelServersConfig sentinels = config.useSentinelServers().setMasterName(args[2]);
+        sentinels.setTimeout(ANSWER);
         sentinels.setMasterConnectionMinimumIdleSize(4).setSlaveConnectionMinimumIdleSize(1);
         for (String each : args[1].split(",")) {
             sentinels.addSentinelAddress("redis://" + each);

@@ -59,6 +59,7 @@ class Sentinels:
         for factory, address in zip(factories, settings.sentinels, strict=True):
             factory.label = f"Sentinel {spelled_address(*address)}"
         self.primary: Primary | None = None
+        self.moves = 0
         #: When a Sentinel last named it, and when one was last asked.
         self._named_at = self._asked_at = -math.inf
         self._pause = CHECK
@@ -134,6 +135,7 @@ class Sentinels:
         self._named_at, self._asked_at, self._pause = now(), now(), CHECK
         former, self.primary = self.primary, primary
         if former is None or former.address != primary.address:
+            self.moves += former is not None
             self._on_moved()  # only now: who sees the new generation finds the new primary
 
     # --- one question to one Sentinel ------------------------------------------------------------
