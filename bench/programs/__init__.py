@@ -24,7 +24,7 @@ PATIENCE = 60.0
 
 
 class Program:
-    """A process that answers every line with one number."""
+    """A process that answers every line with one line, most of them with one number."""
 
     def __init__(self, command: Sequence[str]) -> None:
         self._process = subprocess.Popen(
@@ -36,7 +36,7 @@ class Program:
         )
         assert self._process.stdin is not None and self._process.stdout is not None
         self._mouth, self._ear = self._process.stdin, self._process.stdout
-        self._line()  # it is ready
+        self.line()  # it is ready
 
     @property
     def pid(self) -> int:
@@ -48,13 +48,14 @@ class Program:
         self._mouth.flush()
 
     def answer(self) -> int:
-        return int(self._line())
+        return int(self.line())
 
     def ask(self, *words: object) -> int:
         self.tell(*words)
         return self.answer()
 
-    def _line(self) -> str:
+    def line(self) -> str:
+        """The next line that it says."""
         if not select.select([self._ear], [], [], PATIENCE)[0]:
             raise TimeoutError(f"process {self.pid} has not answered")
         if not (line := self._ear.readline()):
@@ -118,6 +119,10 @@ def compile_redisson(folder: str) -> None:
     _compile(folder, "RedissonTurns.java", JARS)
 
 
+def compile_redisson_failovers(folder: str) -> None:
+    _compile(folder, "RedissonFailovers.java", JARS)
+
+
 def compile_curator(folder: str) -> None:
     _compile(folder, "CuratorTurns.java", CURATOR)
 
@@ -130,6 +135,16 @@ def redisson(folder: str, port: int) -> Program:
     """A JVM with Redisson at its defaults."""
     place = f"{folder}{os.pathsep}{JARS}/*"
     return Program(["java", "-cp", place, "RedissonTurns", f"redis://127.0.0.1:{port}"])
+
+
+def redisson_failovers(
+    folder: str, kind: str, sentinels: str, service: str, lease: float
+) -> Program:
+    """A JVM with several clients of Redisson, whose leases are of so many seconds."""
+    place = f"{folder}{os.pathsep}{JARS}/*"
+    words = [kind, sentinels, service, str(int(lease * 1000))]
+    quickly = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m"]
+    return Program(["java", *quickly, "-cp", place, "RedissonFailovers", *words])
 
 
 def curator(folder: str, hosts: str) -> Program:

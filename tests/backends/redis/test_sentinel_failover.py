@@ -107,6 +107,21 @@ def test_a_holder_whose_lock_did_not_survive_is_told(
         block.outcome.result(5)
 
 
+def test_a_client_that_meets_another_primary_asks_at_once_for_what_it_holds(
+    world: World, own_sentinels: SentinelFleet
+) -> None:
+    fleet = own_sentinels
+    client = world.connect(fleet.url)
+    hold = world.do(client.lock("k", lease=LEASE).acquire)
+    old = fleet.primary()
+    old.kill()
+    with fleet.ask(fleet.promoted(old)) as peek:
+        peek.delete("k")  # as if it had not been replicated
+
+    world.do(lambda: client.lock("other").acquire(timeout=LEASE))
+    eventually(lambda: hold.lost, within=SLACK)  # long before a third of its lease
+
+
 def test_a_lock_is_taken_while_the_sentinels_decide(
     world: World, own_sentinels: SentinelFleet
 ) -> None:
@@ -178,6 +193,27 @@ def test_an_old_primary_is_left_long_before_it_is_demoted(
         return found
 
     eventually(taken_at_the_new_one, within=POLL_CAP + SLACK)
+    assert fleet.role(old)[0] == b"master"
+
+
+def test_a_client_that_leaves_an_old_primary_asks_the_new_one_for_what_it_holds(
+    world: World, slow_sentinels: SentinelFleet
+) -> None:
+    """What the old one has renewed meanwhile counts for nothing."""
+    fleet = slow_sentinels
+    client = world.connect(fleet.url, replicas=0)
+    hold = world.do(client.lock("k", lease=LEASE).acquire)
+    old, new = deposed(fleet)
+    with fleet.ask(new) as peek:
+        peek.delete("k")  # as if it had not been replicated
+    renew_now(world, client)  # by the one or the other
+
+    def lost_after_a_call() -> bool:
+        with suppress(StoreUnavailable):
+            world.do(client.lock("k").locked)
+        return bool(hold.lost)
+
+    eventually(lost_after_a_call, within=POLL_CAP + SLACK)
     assert fleet.role(old)[0] == b"master"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from ...drive import now
@@ -15,7 +15,7 @@ from ...tasks import Sent, TaskParking, TaskWakes
 from .errors import Unreached
 from .keys import Topic
 from .restart_guard import RestartGuard
-from .transport.handshakes import ConnectionFactory, PrimaryFinder
+from .transport.handshakes import ConnectionFactory, PrimaryFinder, moves_of, unobserved
 from .transport.lazy import LazyConnection
 from .transport.mux import Mux, PendingReply
 from .transport.protocol import SUBSCRIBING, Sharded, never
@@ -36,17 +36,18 @@ class RedisAsyncLink(TaskParking, Quiet):
 
     def __init__(self, factory: ConnectionFactory, sharded: Sharded = never) -> None:
         self._factory, self._sharded = factory, sharded
+        self._moves = moves_of(factory)
+        self._observer: Callable[[bool], None] = unobserved
         self._closed = self._forked = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._begin()
 
     def _begin(self) -> None:
         #: Where calls go, and where wakes come in: the same connection but under RESP2.
-        self._calls = self._wakes = LazyConnection(self._factory, self._deliver, self._lost)
+        parts = self._factory, self._deliver, self._lost, self._tell_moved
+        self._calls = self._wakes = LazyConnection(*parts)
         if self._factory.protocol == 2:
-            self._wakes = LazyConnection(
-                self._factory, self._deliver, self._lost, only_subscribes=True
-            )
+            self._wakes = LazyConnection(*parts, only_subscribes=True)
         self._listeners: dict[Topic, set[TaskWakes]] = {}
         self._subscribed: dict[str, Sent] = {}
         #: The task that keeps the subscriptions alive, and what it sleeps on.
@@ -116,6 +117,17 @@ class RedisAsyncLink(TaskParking, Quiet):
             mux = connection.mux
             if mux is not None and mux.generation != self._factory.generation:
                 mux.abort("it is not the primary any more")
+        self._tell_moved()
+
+    def observe(self, observer: Callable[[bool], None]) -> None:
+        """The observer is called when another server has become the primary."""
+        self._observer = observer
+
+    def _tell_moved(self) -> None:
+        """The new primary may lack what the former one has confirmed: ask it at once."""
+        if self._moves != (moves := moves_of(self._factory)):
+            self._moves = moves
+            self._observer(False)
 
     # --- wakes -----------------------------------------------------------------------------
 

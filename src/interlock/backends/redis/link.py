@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 import hiredis
@@ -17,7 +18,7 @@ from .errors import foreign, from_reply, is_noscript, not_answered
 from .restart_guard import RestartGuard
 from .topology import is_demoted, needs_confirmation, unconfirmed, wait_command
 from .transport.connection import BlockingConnection, NotRedis, close_all
-from .transport.handshakes import ConnectionFactory
+from .transport.handshakes import ConnectionFactory, moves_of, unobserved
 from .transport.protocol import ASKING, Sharded, command, never, packed
 from .transport.subscriber import Subscriber, Subscription
 
@@ -35,6 +36,8 @@ class RedisLink(ThreadParking, Quiet):
 
     def __init__(self, factory: ConnectionFactory, sharded: Sharded = never) -> None:
         self._factory, self._generation = factory, factory.generation
+        self._moves = moves_of(factory)
+        self._observer: Callable[[bool], None] = unobserved
         self._closed = self._forked = False
         self._idle: deque[BlockingConnection] = deque()
         #: Every connection, also those on which a question is under way.
@@ -195,6 +198,17 @@ class RedisLink(ThreadParking, Quiet):
         for connection in list(self._connections):
             if connection.generation != self._generation:
                 connection.shut_down()  # a question that is under way ends now
+        self._tell_moved()
+
+    def observe(self, observer: Callable[[bool], None]) -> None:
+        """The observer is called when another server has become the primary."""
+        self._observer = observer
+
+    def _tell_moved(self) -> None:
+        """The new primary may lack what the former one has confirmed: ask it at once."""
+        if self._moves != (moves := moves_of(self._factory)):
+            self._moves = moves
+            self._observer(False)
 
     def _borrow(self, until: float) -> BlockingConnection:
         factory = self._factory
@@ -221,6 +235,7 @@ class RedisLink(ThreadParking, Quiet):
                 raise forked(self._factory.label) from None
             raise
         self._connections.add(connection)
+        self._tell_moved()
         if self._forked:  # while it was opened
             connection.close()
             raise forked(self._factory.label)

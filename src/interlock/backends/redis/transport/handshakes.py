@@ -38,6 +38,9 @@ UNREPLICATED = 5.0
 class PrimaryFinder(Protocol):
     """What knows, and asks, which server is the primary: see `sentinels.Sentinels`."""
 
+    #: How often another server became it.
+    moves: int
+
     def is_due(self) -> bool: ...
     def suspect(self) -> None: ...
     def find(self, until: float) -> None: ...
@@ -71,6 +74,15 @@ class ConnectionFactory(Protocol):
 
     def blocking(self) -> Any: ...
     def asyncio(self) -> Any: ...
+
+
+def moves_of(factory: ConnectionFactory) -> int:
+    """How often another server became the primary, as far as is known."""
+    return 0 if factory.finder is None else factory.finder.moves
+
+
+def unobserved(suspended: bool) -> None:
+    """What is called before a link is observed."""
 
 
 class TimedSocket:

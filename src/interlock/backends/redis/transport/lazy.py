@@ -27,10 +27,11 @@ class LazyConnection:
         factory: ConnectionFactory,
         on_message: Callable[[str, str | None], None],
         on_lost: Callable[[LazyConnection], None],
+        on_opened: Callable[[], None],
         only_subscribes: bool = False,
     ) -> None:
         self._factory, self._only_subscribes = factory, only_subscribes
-        self._on_message, self._on_lost = on_message, on_lost
+        self._on_message, self._on_lost, self._on_opened = on_message, on_lost, on_opened
         self.mux: Mux | None = None
         self._opening: asyncio.Task[None] | None = None
         self._unsent: deque[tuple[PendingReply, Call]] = deque()
@@ -94,6 +95,7 @@ class LazyConnection:
             mux.generation, mux.replicas = connection.generation, connection.replicas
             mux.recount_at = connection.recount_at
             self._send_unsent(mux)
+            self._on_opened()
         finally:
             self._opening = None
 

@@ -56,6 +56,7 @@ class Sentinels:
         self._service, self._label = service, label
         self._factories, self._on_moved = factories, on_moved
         self.primary: Primary | None = None
+        self.moves = 0
         #: When a Sentinel last named it, and when one was last asked.
         self._named_at = self._asked_at = -math.inf
         self._pause = CHECK
@@ -131,6 +132,7 @@ class Sentinels:
         self._named_at, self._asked_at, self._pause = now(), now(), CHECK
         former, self.primary = self.primary, primary
         if former is None or former.address != primary.address:
+            self.moves += former is not None
             self._on_moved()  # only now: who sees the new generation finds the new primary
 
     # --- one question to one Sentinel ------------------------------------------------------------
