@@ -37,6 +37,8 @@ class Gathering:
         self._until = min(request.until for request in requests)
         self._replies: list[Reply] = [None] * len(calls)
         self.whole = Sent()
+        self._timer: asyncio.TimerHandle | None = None
+        meeting.asked(requests, now())
         if wait := meeting.until(now()):
             asyncio.get_running_loop().call_later(wait - now(), self._look)
         for place, each in enumerate(calls):
@@ -47,22 +49,36 @@ class Gathering:
         failure = call.exception()  # also of a call that is not waited for any more
         if failure is not None:
             self._replies[place] = failure
-        elif now() < self._until:
-            self._replies[place] = call.result()
-        else:  # a reply that is too late is none
-            self._replies[place] = not_answered("timed out", self._label(place))
+        else:
+            at = now()
+            self._meeting.heard(self._requests[place].node or 0, at)
+            # A reply that is too late is none.
+            late = not_answered("timed out", self._label(place)) if at >= self._until else None
+            self._replies[place] = late or call.result()
         self._look()
 
     def _look(self) -> None:
         if self.whole.done():
             return
-        replies = list(self._replies)
-        self._meeting.note(self._requests, replies, now())
-        if None not in replies or (not self._meeting.until(now()) and self._enough(replies)):
-            whole = [
-                self._unawaited(i) if reply is None else reply for i, reply in enumerate(replies)
-            ]
-            self.whole.set_result(whole)
+        replies, at = list(self._replies), now()
+        self._meeting.note(self._requests, replies, at)
+        decided = not self._meeting.until(at) and self._enough(replies)
+        patience = self._meeting.patience(self._requests, replies)
+        if decided or None not in replies or patience <= at:
+            self._settle(replies)
+        elif self._timer is None and patience < self._until:
+            loop = asyncio.get_running_loop()
+            self._timer = loop.call_later(patience - at, self._look_again)
+
+    def _look_again(self) -> None:
+        self._timer = None
+        self._look()
+
+    def _settle(self, replies: Sequence[Reply]) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        whole = [self._unawaited(i) if reply is None else reply for i, reply in enumerate(replies)]
+        self.whole.set_result(whole)
 
     def _label(self, place: int) -> str:
         return self._labels[self._requests[place].node or 0]
@@ -75,7 +91,9 @@ class Gathering:
 class QuorumAsyncLink(TaskParking, Quiet):
     """See `spi.AsyncLink` and `spi.SeveralNodes`."""
 
-    ordered = True
+    #: It could be: but then the tasks of one client, each behind the release of the one before,
+    #: would let no other client in, because nothing keeps an order between clients.
+    ordered = False
 
     def __init__(self, nodes: Sequence[RedisSettings], label: str) -> None:
         self._nodes = [RedisAsyncLink(UrlFactory(settings)) for settings in nodes]

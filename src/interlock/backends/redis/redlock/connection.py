@@ -64,6 +64,9 @@ class NodeConnection:
 
     _socket: socket.socket | None = None
 
+    #: When the node has answered last; 0.0 once that was noted.
+    heard_at = 0.0
+
     def __init__(self, settings: RedisSettings, fork: ForkFlag) -> None:
         self._settings, self.label, self._fork = settings, settings.label, fork
         self._addresses: list[Any] = []
@@ -175,11 +178,11 @@ class NodeConnection:
             self._fail(cause)
 
     def _hear(self, reply: Any) -> None:
-        awaited = self._sent.popleft()
+        awaited, self.heard_at = self._sent.popleft(), now()
         if awaited.request is None:
             self._greet(reply)
         elif not isinstance(reply, hiredis.ReplyError):
-            awaited.reply, awaited.came_at = reply, now()
+            awaited.reply, awaited.came_at = reply, self.heard_at
         elif is_noscript(str(reply)):
             # An operator has made the server forget it.  Nothing was executed.
             self._send(awaited, packed(awaited.request, whole=True))

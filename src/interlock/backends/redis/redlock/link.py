@@ -6,7 +6,7 @@ import math
 import select
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ....drive import now
@@ -33,21 +33,46 @@ class NodeConnections:
         self._each = [NodeConnection(settings, fork) for settings in nodes]
 
     def ask(
-        self, requests: Sequence[Call], enough: Enough, until: float, meeting: Meeting
+        self,
+        requests: Sequence[Call],
+        enough: Enough,
+        until: float,
+        meeting: Meeting,
+        hurried: bool,
     ) -> list[Reply]:
-        at = now()
-        awaited = [self._each[request.node or 0].ask(request, at) for request in requests]
-        asked = [self._each[node] for node in {request.node or 0 for request in requests}]
+        began = now()
+        meeting.asked(requests, began)
+        awaited = [self._each[request.node or 0].ask(request, began) for request in requests]
+        asked = {request.node or 0: self._each[request.node or 0] for request in requests}
         while True:
             replies = [each.reply for each in awaited]
-            meeting.note(requests, replies, at := now())
+            at = self._note(meeting, requests, replies, asked)
             limit = meeting.until(at)
             if None not in replies or at >= until or (not limit and enough(replies)):
                 break
-            self._wait(asked, min(limit or until, until) - at)
+            patience = meeting.patience(requests, replies) if hurried else until
+            if at >= patience:
+                break
+            self._wait(list(asked.values()), min(limit or until, until, patience) - at)
         replies = [self._reply(each, until) for each in awaited]
         meeting.note(requests, replies, at)
         return replies
+
+    def _note(
+        self,
+        meeting: Meeting,
+        requests: Sequence[Call],
+        replies: list[Reply],
+        asked: Mapping[int, NodeConnection],
+    ) -> float:
+        """Note which nodes have answered, this question or an earlier one."""
+        at = now()
+        for node, connection in asked.items():
+            if connection.heard_at:
+                meeting.heard(node, connection.heard_at)
+                connection.heard_at = 0.0
+        meeting.note(requests, replies, at)
+        return at
 
     def _reply(self, awaited: AwaitedReply, until: float) -> Reply:
         """What has come in time; a reply that is too late is none."""
@@ -105,13 +130,16 @@ class QuorumLink(ThreadParking, Quiet):
         return reply
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
-        return self.ask_nodes(requests, _all_answered)
+        return self._ask(requests, _all_answered, hurried=False)
 
     def ask_nodes(self, requests: tuple[Call, ...], enough: Enough) -> list[Reply]:
+        return self._ask(requests, enough, hurried=True)
+
+    def _ask(self, requests: tuple[Call, ...], enough: Enough, hurried: bool) -> list[Reply]:
         until = min(now() + self._timeout, *(request.until for request in requests))
         connections = self._borrow()
         try:
-            replies = connections.ask(requests, enough, until, self._meeting)
+            replies = connections.ask(requests, enough, until, self._meeting, hurried)
         except OSError as cause:  # in a forked child, whose sockets are its parent's
             connections.close()
             raise (forked(self._label) if self._fork.raised else cause) from cause

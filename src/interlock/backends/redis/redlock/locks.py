@@ -152,12 +152,12 @@ class QuorumLocks(BaseLockStore):
     # --- giving it back ------------------------------------------------------------------------
 
     def release(self, name: str, owner: str, until: float) -> Steps[bool]:
-        """Give it back on all nodes; False when fewer than a majority had it."""
+        """Give it back on all nodes; False when it is known that fewer than a majority had it."""
         calls = self._withdrawals(name, owner, until, "")
         replies = yield from together(calls, lambda replies: self._held(replies) is not None)
-        if (held := self._held(replies)) is None:
+        if (held := self._held(replies)) is None and not self._majority_has_answered(replies):
             raise self._unheard(replies)
-        return held
+        return held is not False
 
     def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
         """Withdraw it on all nodes; a majority that refuses it is enough."""

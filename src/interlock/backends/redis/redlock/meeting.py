@@ -1,21 +1,29 @@
-"""Which nodes a client has met, and which of them to listen to.
+"""Which nodes a client has met, which of them hang, and which to listen to.
 
 The first question of a client waits a moment for all nodes.  So a wrong password, or one server
 under two names, is found before anything is believed, and is not left to chance.  A node that
 hangs costs this moment once.
+
+Where the answers of a majority decide nothing, because votes are split, the others are waited
+for; but not if they hang, because split votes keep other clients out meanwhile.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
 from ....errors import StoreMisconfigured, StoreUnavailable
 from ....steps import Call, Reply, Wakes
+from .decide import majority
 
 #: Seconds for which the first question waits.
 MOMENT = 0.25
+
+#: Seconds after which a node that has not answered is taken to hang.
+SILENT = 0.3
 
 #: Seconds after which a node that has not answered is not listened to any more, if another has.
 LATELY = 1.0
@@ -34,6 +42,29 @@ class Meeting:
         self._ends = 0.0
         #: The node that is listened to: one that has answered lately.
         self._ear, self._heard = 0, [0.0] * nodes
+        #: When each node was asked first of all that it has not answered; None when it has.
+        self._asked: list[float | None] = [None] * nodes
+
+    def asked(self, requests: Sequence[Call], at: float) -> None:
+        """Note that nodes are asked now."""
+        for request in requests:
+            node = request.node or 0
+            if self._asked[node] is None:
+                self._asked[node] = at
+
+    def heard(self, node: int, at: float) -> None:
+        """Note that a node has answered, be it a question that is not waited for any more."""
+        self._heard[node], self._asked[node] = at, None
+
+    def patience(self, requests: Sequence[Call], replies: Sequence[Reply]) -> float:
+        """Until when to wait for the answers that are missing; it may be over."""
+        missing = {
+            each.node or 0 for each, reply in zip(requests, replies, strict=True) if reply is None
+        }
+        nodes = len(self._heard)
+        if not missing or nodes - len(missing) < majority(nodes):
+            return math.inf
+        return max(self._asked[node] or self._heard[node] for node in missing) + SILENT
 
     def note(self, requests: Sequence[Call], replies: list[Reply], at: float) -> None:
         """Note which nodes have answered, or failed.
@@ -48,7 +79,7 @@ class Meeting:
             self._unmet.discard(node)
             if not isinstance(reply, Exception):
                 self._served.add(node)
-                self._heard[node] = at
+                self.heard(node, at)
             elif type(reply) is StoreMisconfigured and node in self._served:
                 replies[place] = StoreUnavailable(str(reply), reply.store)
 
