@@ -11,6 +11,7 @@ import pytest
 from interlock import Finding
 from interlock.backends.redis.cluster import doctor as cluster_doctor
 from interlock.backends.redis.doctor import EXAMINE
+from interlock.backends.redis.doctor import asked as plain
 from interlock.backends.redis.scripts import remade
 from interlock.steps import Call
 from tests.support.clusters import ClusterServer, RedisCluster
@@ -76,7 +77,7 @@ def shifted(monkeypatch: pytest.MonkeyPatch, port: int, seconds: int) -> None:
     """Let the clock of one node be ahead, as far as it is asked."""
     text = EXAMINE.text.replace("time[1] *", f"(time[1] + {seconds}) *")
     assert text != EXAMINE.text
-    ahead, plain = remade(EXAMINE, text), cluster_doctor.asked
+    ahead = remade(EXAMINE, text)
 
     def asked(until: float, node: Any = None) -> Call:
         call = plain(until, node)

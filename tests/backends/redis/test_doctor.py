@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from interlock import Finding, StoreUnavailable
-from interlock.backends.redis import collisions, doctor
+from interlock.backends.redis import doctor
+from interlock.backends.redis.collisions import LOOKED_AT
+from interlock.backends.redis.directory import STRIDE
 from interlock.backends.redis.scripts import remade
 from tests.support.sentinels import SentinelFleet
 from tests.support.servers import RedisServer, free_port
@@ -225,7 +227,7 @@ def test_a_large_database_is_looked_at_in_part(
         world.do(client.doctor)
         walks = meter.seen().count("names_walk") + meter.seen().count("EVAL")
 
-    assert walks <= collisions.LOOKED_AT // collisions.STRIDE + 2
+    assert walks <= LOOKED_AT // STRIDE + 2
 
 
 # --- names that collide -------------------------------------------------------------------------

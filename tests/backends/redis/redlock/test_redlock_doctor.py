@@ -10,6 +10,7 @@ import pytest
 
 from interlock import StoreError
 from interlock.backends.redis.doctor import EXAMINE
+from interlock.backends.redis.doctor import asked as plain
 from interlock.backends.redis.redlock import doctor as quorum_doctor
 from interlock.backends.redis.scripts import remade
 from interlock.steps import Call
@@ -79,7 +80,7 @@ def test_clocks_that_differ(
     severity: str | None,
 ) -> None:
     text = EXAMINE.text.replace("time[1] *", f"(time[1] + {seconds}) *")
-    ahead, plain = remade(EXAMINE, text), quorum_doctor.asked
+    ahead = remade(EXAMINE, text)
 
     def asked(until: float, node: Any = None) -> Call:
         call = plain(until, node)
