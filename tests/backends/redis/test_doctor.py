@@ -19,11 +19,14 @@ from tests.support.servers import RedisServer, free_port
 
 from ...support.eventually import eventually
 from ...support.worlds import World
-from .metering import Meter
+from .metering import SORTS, Meter
 from .test_acl import documented
 from .watching import Monitor, raw
 
 pytestmark = pytest.mark.server
+
+#: Kinds that a second client has to wait for.
+BUSY = {name: sort for name, sort in SORTS.items() if name != "read"}
 
 KEEPS = ("--appendonly", "yes")
 
@@ -282,6 +285,24 @@ def test_a_semaphore_whose_name_another_program_uses(
 
     assert "'jobs' is in use as a semaphore" in finding.message
     assert "another program keeps a list there" in finding.message
+
+
+def test_what_belongs_to_a_lock_is_no_collision(
+    world: World, sound: RedisServer, sound_url: str
+) -> None:
+    """Every kind in use, with waiters: queues, scores, counters, markers and leased permits."""
+    first, second = (world.connect(sound_url) for _ in range(2))
+    holds = [world.do(sort.make(first, name).acquire) for name, sort in SORTS.items()]
+    waiting = [world.start(sort.make(second, name).acquire) for name, sort in BUSY.items()]
+    world.do(lambda: first.latch("latch").start(2))
+    with raw(sound.port) as peek:
+        eventually(lambda: peek.llen("redisson_lock_queue:{fair_lock}") == 1)
+        eventually(lambda: len(peek.keys("interlock:queue:*")) >= len(BUSY) - 1)
+    assert colliding(world, sound_url) == []
+    for hold in holds:
+        world.do(hold.release)
+    for each in waiting:
+        world.do(each.result(10).release)
 
 
 def test_names_that_look_the_same(world: World, sound_url: str) -> None:

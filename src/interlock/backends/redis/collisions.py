@@ -41,7 +41,8 @@ def collisions(
     """
     seen: dict[str, Shape] = {}
     try:
-        suspects = sorted(suspicious((yield from _walked(until, node))))
+        keys = yield from _walked(until, node)
+        suspects = sorted(suspicious(keys))
         for start in range(0, len(suspects), STRIDE):
             some = suspects[start : start + STRIDE]
             seen.update((yield from shapes(batches(some), until)))
@@ -49,7 +50,7 @@ def collisions(
         message = f"the names on {label} were not looked at: {denied}"
         advice = "allow the user +scan and %R~* to know more"
         return [Finding("unseen", "info", label, message, advice)]
-    return list(judged(label, seen))
+    return list(judged(label, seen, claimed(keys)))
 
 
 def _walked(until: float, node: Any) -> Steps[set[str]]:
@@ -68,12 +69,15 @@ def _walked(until: float, node: Any) -> Steps[set[str]]:
 # --- what is suspicious, and what is certain.  Pure ----------------------------------------------
 
 
+def claimed(keys: set[str]) -> set[str]:
+    """Names beside which there is something of ours."""
+    return {name for key in keys if (name := _beside_ours(key)) in keys}
+
+
 def suspicious(keys: set[str]) -> set[str]:
     """Names that are worth a look: few of very many."""
-    suspects: set[str] = set()
+    suspects = claimed(keys)
     for key in keys:
-        if (name := _beside_ours(key)) in keys:
-            suspects.add(name)
         if _beside_redissons(key):
             suspects.add(key)
         if (tagged := f"{{{key}}}") in keys:
@@ -83,12 +87,12 @@ def suspicious(keys: set[str]) -> set[str]:
     return suspects
 
 
-def judged(label: str, seen: dict[str, Shape]) -> Iterator[Finding]:
+def judged(label: str, seen: dict[str, Shape], ours: set[str]) -> Iterator[Finding]:
     """What has come of the suspicion."""
     kinds = {name: kind for name, shape in seen.items() if (kind := classified(shape, True))}
-    yield from (
-        _foreign(label, name, seen[name]) for name in sorted(seen) if _is_foreign(seen[name])
-    )
+    for name in sorted(ours & seen.keys()):
+        if _is_foreign(seen[name]):
+            yield _foreign(label, name, seen[name])
     for name in sorted(kinds):
         if (tagged := f"{{{name}}}") in kinds:
             yield _shared(label, name, tagged)
