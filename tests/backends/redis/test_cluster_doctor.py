@@ -47,19 +47,32 @@ def configured(node: ClusterServer, **settings: str) -> Iterator[None]:
 
 
 def test_each_primary_whose_replicas_confirm_nothing_is_named(
-    world: World, cluster: RedisCluster, cluster_url: str, caplog: pytest.LogCaptureFixture
+    world: World, cluster: RedisCluster, cluster_url: str
 ) -> None:
     primaries = {f"127.0.0.1:{port}" for port in primary_ports(cluster)}
     named = findings(world, f"{cluster_url}?replicas=0", "replicas")
-    client = world.connect(f"{cluster_url}?replicas=0")
-    hold = world.do(client.lock("k").acquire)
-    eventually(lambda: client._session._checkup._made)
-    world.do(hold.release)
-    lines = [line.getMessage() for line in caplog.records if line.name == "interlock.connect"]
 
     assert {word for each in named for word in primaries if word in each.node} == primaries
-    assert findings(world, f"{cluster_url}?replicas=1", "replicas") == []
-    assert len(lines) == len(primaries)
+    assert {each.severity for each in named} == {"warning"}
+    assert findings(world, cluster_url, "replicas") == []
+
+
+def test_a_primary_that_evicts_is_logged_once_though_no_lock_is_there(
+    world: World, cluster: RedisCluster, cluster_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ports = primary_ports(cluster)
+    node = next(
+        each for each in cluster.nodes if each.port in ports and each != cluster.primary_of("a")
+    )
+    with configured(node, **{"maxmemory": "64mb", "maxmemory-policy": "allkeys-lfu"}):
+        client = world.connect(cluster_url)
+        hold = world.do(client.lock("a").acquire)
+        eventually(lambda: client._session._checkup._made)
+        world.do(hold.release)
+    lines = [line.getMessage() for line in caplog.records if line.name == "interlock.connect"]
+
+    assert len(lines) == 1
+    assert f"127.0.0.1:{node.port}" in lines[0]
 
 
 @pytest.mark.parametrize("number", range(6))

@@ -285,8 +285,8 @@ class GuardedAsyncLink(RedisAsyncLink):
         super().__init__(factory)
         self._guard = guard
 
-    def send(self, pending: PendingReply, request: Call) -> Sent:
-        return super().send(pending, self._guard.guarded(request))
+    def call(self, request: Call) -> Sent:
+        return super().call(self._guard.guarded(request))
 
 
 async def settled(future: asyncio.Future[Any], until: float) -> None:

@@ -220,8 +220,9 @@ class RedisLink(ThreadParking, Quiet):
                 if connection.prepare(until) and not connection.outlived():
                     return connection
                 connection.close()
-        except IndexError:  # none is idle
-            connection = self._connect(until)
+        except IndexError:
+            pass  # none is idle; a failure to connect must not show this one as its reason
+        connection = self._connect(until)
         connection.prepare(until)
         return connection
 

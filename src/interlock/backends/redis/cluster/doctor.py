@@ -11,10 +11,10 @@ from ....steps import Call, Steps, call, side_by_side, together
 from ..collisions import collisions
 from ..directory import RedisDirectory, raised
 from ..doctor import (
+    Expected,
     ServerFacts,
     asked,
     eviction,
-    expected_of,
     of_servers,
     read,
     replica_clocks,
@@ -29,7 +29,7 @@ def examine(
 ) -> Steps[list[Finding]]:
     """Look at the primaries; if it is thorough, also at their replicas and at names."""
     primaries: list[Address] = yield from call(PRIMARIES, (), (), until)
-    expected = expected_of(nodes.factory(primaries[0]), guarded=False)
+    expected = Expected(nodes.factory(primaries[0]).replicas, chosen=True)
     if not thorough:
         servers, _ = yield from _asked(nodes, primaries, until)
         return of_servers(servers, expected)
