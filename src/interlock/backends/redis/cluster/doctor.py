@@ -21,7 +21,7 @@ from ..doctor import (
 )
 from .nodes import Nodes
 from .routing import PRIMARIES
-from .slot_map import CLUSTER_MAP, Address, replicas_of
+from .slot_map import CLUSTER_MAP, Address
 
 
 def examine(
@@ -33,7 +33,7 @@ def examine(
     if not thorough:
         servers, _ = yield from _asked(nodes, primaries, until)
         return of_servers(servers, expected)
-    followed = yield from _followed(primaries, until)
+    followed = yield from _followed(nodes, primaries, until)
     several = [*primaries, *followed]
     servers, took = yield from _asked(nodes, several, until)
     found = of_servers(servers[: len(primaries)], expected)
@@ -53,10 +53,14 @@ def _asked(
     return [read(*each) for each in zip(labels, replies, strict=True)], now() - began
 
 
-def _followed(primaries: Sequence[Address], until: float) -> Steps[dict[Address, Address]]:
+def _followed(
+    nodes: Nodes, primaries: Sequence[Address], until: float
+) -> Steps[dict[Address, Address]]:
     """The replicas, and whom each of them follows.  One round trip."""
     (answer,) = raised((yield from together([Call(CLUSTER_MAP, (), (), until, primaries[0])])))
-    return replicas_of(answer, primaries[0])
+    followed = nodes.slots.replicas(answer, primaries[0])
+    # The map may have changed since the primaries were told.
+    return {each: primary for each, primary in followed.items() if primary in primaries}
 
 
 def _of_replica(

@@ -156,6 +156,16 @@ class SlotMap:
         self.suspects.clear()
         self.routes = {}
 
+    def replicas(self, answer: Any, asked: Address) -> dict[Address, Address]:
+        """The replicas that a node's map names, and whom each of them follows."""
+        found: dict[Address, Address] = {}
+        for _, _, *several in answer[2]:
+            primary, *others = (
+                self._reached(_host(each[0], asked), int(each[1])) for each in several
+            )
+            found.update(dict.fromkeys(others, primary))
+        return found
+
     def _reached(self, host: str, port: int) -> Address:
         """Where a node is reached that says it is there."""
         return Address(host, port) if self._remap is None else Address(*self._remap((host, port)))
@@ -172,16 +182,6 @@ class SlotMap:
         if not self._sharded or (twin := _in_shards(operation.name)) is None:
             return request
         return Call(twin, keys, args, until, node)  # a quarter of the time of _replace()
-
-
-def replicas_of(answer: Any, asked: Address) -> dict[Address, Address]:
-    """The replicas that a map names, and whom each of them follows: see cluster_map.lua."""
-    found: dict[Address, Address] = {}
-    for _, _, primary, *replicas in answer[2]:
-        for each in replicas:
-            where = Address(_host(each[0], asked), int(each[1]))
-            found[where] = Address(_host(primary[0], asked), int(primary[1]))
-    return found
 
 
 @cache
