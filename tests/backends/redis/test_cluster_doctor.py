@@ -15,9 +15,11 @@ from interlock.backends.redis.doctor import asked as plain
 from interlock.backends.redis.scripts import remade
 from interlock.steps import Call
 from tests.support.clusters import ClusterServer, RedisCluster
+from tests.support.faults import FaultProxy
 
 from ...support.eventually import eventually
 from ...support.worlds import World
+from .test_borrowed import of_cluster
 
 pytestmark = pytest.mark.server
 
@@ -137,3 +139,25 @@ def test_names_of_all_nodes_are_looked_at(
         world.do(hold.release)
 
     assert len(found) == 4
+
+
+def test_nodes_that_a_client_has_mapped_elsewhere_are_looked_at_there(
+    world: World, cluster: RedisCluster, cluster_url: str
+) -> None:
+    primary = cluster.primary_of("a")
+    replica = cluster.replica_of(primary)
+    with FaultProxy(primary.port) as proxy:
+        ours = ("127.0.0.1", primary.port)
+
+        def remap(address: tuple[str, int]) -> tuple[str, int]:
+            return ("127.0.0.1", proxy.port) if address == ours else address
+
+        with of_cluster(world, "redis-py", cluster, address_remap=remap) as theirs:
+            client = world.connect(theirs)
+            settings = {"maxmemory": "64mb", "maxmemory-policy": "allkeys-lfu"}
+            with configured(primary, **settings), configured(replica, **settings):
+                found = [each.node for each in world.do(client.doctor) if each.code == "eviction"]
+
+    assert len(found) == 2
+    for port in (proxy.port, replica.port):
+        assert any(f"127.0.0.1:{port}" in node for node in found)
