@@ -83,7 +83,8 @@ def test_a_node_that_evicts_is_named_primary_or_replica(
 ) -> None:
     node = cluster.nodes[number]
     with configured(node, **{"maxmemory": "64mb", "maxmemory-policy": "allkeys-lfu"}):
-        (finding,) = findings(world, cluster_url, "eviction")
+        # After the tests of other files the nodes may not have named all replicas again.
+        (finding,) = eventually(lambda: findings(world, cluster_url, "eviction"))
 
     assert f"node 127.0.0.1:{node.port} of" in finding.message
 
