@@ -7,10 +7,13 @@ another; the two seconds are how long a node waits before it serves after its st
 from __future__ import annotations
 
 import secrets
+import socket
+import ssl
 import time
 from binascii import crc_hqx
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any, Self
 
 import redis
@@ -64,7 +67,10 @@ class ClusterServer(RedisServer):
         return f"{self.id} {place} {flags} {primary} 0 0 {share + 1} connected{slots}"
 
     def client(self) -> Any:
-        return redis.Redis(port=self.port, socket_timeout=5)
+        return redis.Redis(port=self.port, socket_timeout=5, **self._security)
+
+    #: How a plain client of it is protected.
+    _security: Mapping[str, Any] = MappingProxyType({})
 
     def ask(self, *words: Any) -> Any:
         """What this node answers, redirections and refusals too."""
@@ -81,15 +87,39 @@ class ClusterServer(RedisServer):
         return dict(answer)
 
 
+class TlsClusterServer(ClusterServer):
+    """The same with TLS, and without any port that has none; its certificate is an option."""
+
+    _security = MappingProxyType({"ssl": True, "ssl_cert_reqs": "none"})
+
+    def _command_line(self) -> list[str]:
+        port = ("--port", "0", "--tls-port", str(self.port), "--tls-auth-clients", "no")
+        return [
+            *super()._command_line(),
+            *port,
+            "--tls-cluster",
+            "yes",
+            "--tls-replication",
+            "yes",
+        ]
+
+    def _connection(self) -> socket.socket:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context.wrap_socket(super()._connection())
+
+
 class RedisCluster:
     """Six nodes on free loopback ports, ended by their pids; three without `replicas`."""
 
-    def __init__(self, *options: str, replicas: bool = True) -> None:
+    def __init__(
+        self, *options: str, replicas: bool = True, kind: type[ClusterServer] = ClusterServer
+    ) -> None:
         settings = [*("--cluster-enabled", "yes"), *("--cluster-node-timeout", str(NODE_TIMEOUT))]
         # Replicas are to be ready when the cluster is.
         settings += ["--repl-diskless-sync-delay", "0"]
         count = 6 if replicas else 3
-        self.nodes = [ClusterServer(number, *settings, *options) for number in range(count)]
+        self.nodes = [kind(number, *settings, *options) for number in range(count)]
         try:
             for node in self.nodes:
                 node.join(self.nodes)
