@@ -19,10 +19,13 @@ from typing import Any, Self
 import redis
 
 from .eventually import eventually
-from .servers import RedisServer, free_port
+from .servers import RedisServer, free_port, is_free, server_program, server_version
 
 #: How many slots there are, and where the shares of three primaries begin.
 SLOTS, SHARES = 16384, (0, 5461, 10923, 16384)
+
+#: How far the port of a node is from that of its bus, where it cannot be chosen.
+BUS = 10_000
 
 #: Milliseconds of silence after which the others take a node for dead.
 NODE_TIMEOUT = 1000
@@ -39,9 +42,9 @@ class ClusterServer(RedisServer):
     """One node of a cluster; it is started when all of them are known."""
 
     def __init__(self, number: int, *options: str) -> None:
-        self.number, self.id, self.bus = number, secrets.token_hex(20), free_port()
-        self._known = False
-        super().__init__(*options, "--cluster-port", str(self.bus))
+        self.number, self.id, self._known = number, secrets.token_hex(20), False
+        port, self.bus, chosen = _ports()
+        super().__init__(*options, *chosen, port=port)
 
     def start(self) -> None:
         """Start it (again), without waiting until it serves."""
@@ -85,6 +88,17 @@ class ClusterServer(RedisServer):
             lines = answer.decode().split()
             return dict(line.split(":", 1) for line in lines)
         return dict(answer)
+
+
+def _ports() -> tuple[int, int, tuple[str, ...]]:
+    """The ports of a node and of its bus, and how to say the latter, which 7.0 lets one choose."""
+    if server_version(server_program()) >= (7, 0):
+        bus = free_port()
+        return free_port(), bus, ("--cluster-port", str(bus))
+    port = free_port()
+    while port + BUS > 65535 or not is_free(port + BUS):
+        port = free_port()
+    return port, port + BUS, ()
 
 
 class TlsClusterServer(ClusterServer):

@@ -26,6 +26,16 @@ def free_port() -> int:
         return port
 
 
+def is_free(port: int) -> bool:
+    """Whether a loopback port is used by no process right now."""
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
 def server_program() -> str:
     """The server that tests start: `INTERLOCK_REDIS_SERVER`, or what the machine has."""
     chosen = os.environ.get("INTERLOCK_REDIS_SERVER")
@@ -82,7 +92,9 @@ class RedisServer:
         program = server_program()
         settings = {"port": self.port, "bind": "127.0.0.1", "dir": self.folder, "save": ""}
         words = [word for key, value in settings.items() for word in (f"--{key}", str(value))]
-        return [program, *words, *_debugging(program), *self.options]
+        # Before 7.0 the words of a setting stand for themselves.
+        said = [word for option in self.options for word in option.split(" ")]
+        return [program, *words, *_debugging(program), *said]
 
     def _await_answer(self) -> None:
         deadline = time.monotonic() + 10

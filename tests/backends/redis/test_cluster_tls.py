@@ -16,6 +16,7 @@ from tests.support.tls import Authority
 from ...support.worlds import World, check_works
 from .test_borrowed import CLUSTERS, lent
 from .test_cluster import NAMES
+from .test_sentinel_failover import renew_now
 
 pytestmark = pytest.mark.server
 
@@ -71,9 +72,10 @@ def test_nodes_that_are_announced_by_address(
 
 
 def check_on_every_node(world: World, cluster: RedisCluster, client: Any) -> None:
-    holds = [world.do(client.lock(name, lease=1.5).acquire) for name in NAMES]
+    holds = [world.do(client.lock(name, lease=30).acquire) for name in NAMES]
     assert {cluster.primary_of(name).number for name in NAMES} == {0, 1, 2}
     ends = [hold._lease.until for hold in holds]
+    renew_now(world, client)
     assert eventually(lambda: all(h._lease.until > e for h, e in zip(holds, ends, strict=True)))
     for hold in holds:
         world.do(hold.release)
