@@ -15,6 +15,7 @@ from interlock.backends.redis.cluster.slot_map import Address, SlotMap
 from interlock.backends.redis.cluster.slots import SLOTS, counter_of, fits, slot_of, tags
 from interlock.backends.redis.cluster.url import read_cluster_url
 from interlock.backends.redis.scripts import script
+from interlock.steps import Call
 from tests.support import clusters
 from tests.support.clusters import RedisCluster
 from tests.support.eventually import eventually
@@ -206,7 +207,7 @@ def test_without_channels_of_slots_a_waiter_listens_on_the_node_of_its_slot(
 def test_where_servers_have_no_channels_of_slots_all_nodes_are_told() -> None:
     slots = SlotMap([Address("h", 1)], "here")
     slots.learn([1, 0, [[0, 16383, [b"h", 1]]]], Address("h", 1))
-    call: Any = type("Call", (), {"operation": script("lock_release")})()
+    call = Call(script("lock_release"), ("a",), (), 0.0)
 
     assert not slots.sharded("redisson_lock__channel:{a}")
     assert slots.spoken(call) is call

@@ -79,7 +79,7 @@ def test_busy_server_is_unavailable_to_a_try_and_survived_by_a_waiter(
     hold = world.do(client.lock("k").acquire)
     waiting = world.start(world.connect(own_redis.url).lock("k").acquire)
     eventually(lambda: peek.zcard("interlock:queue:{k}") == 1)
-    peek.config_set("busy-reply-threshold", 20)
+    peek.config_set("lua-time-limit", 20)
     with (
         long_script(own_redis, peek),
         pytest.raises(StoreUnavailable, match="busy with a script"),
