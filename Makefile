@@ -2,7 +2,7 @@
 # ARGS go to the program that a verb runs, as in: make demo ARGS=--plain
 
 .DEFAULT_GOAL := help
-.PHONY: demo test quick lint ranges bench interop help servers foreign
+.PHONY: demo test quick lint ranges bench interop help servers servers-all foreign
 
 bin := .venv/bin
 pytest := $(bin)/python -m pytest -p tests.marks
@@ -31,8 +31,11 @@ bench: .venv/ready servers ## how fast, beside others, in one run
 interop: .venv/ready servers foreign ## beside Java, Go, Node and redis-py on the same locks
 	$(bin)/python -m pytest interop --durations=5 $(ARGS)
 
+servers-all: .venv/ready servers ## the Redis suites on each server that can be had; takes long
+	@tools/servers-all $(ARGS)
+
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
 .venv/ready-demo: pyproject.toml
 	@test -e .venv/ready -a .venv/ready -nt pyproject.toml || tools/setup python cli $@

@@ -7,19 +7,25 @@ another; the two seconds are how long a node waits before it serves after its st
 from __future__ import annotations
 
 import secrets
+import socket
+import ssl
 import time
 from binascii import crc_hqx
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any, Self
 
 import redis
 
 from .eventually import eventually
-from .servers import RedisServer, free_port
+from .servers import RedisServer, free_port, is_free, server_program, server_version
 
 #: How many slots there are, and where the shares of three primaries begin.
 SLOTS, SHARES = 16384, (0, 5461, 10923, 16384)
+
+#: How far the port of a node is from that of its bus, where it cannot be chosen.
+BUS = 10_000
 
 #: Milliseconds of silence after which the others take a node for dead.
 NODE_TIMEOUT = 1000
@@ -36,9 +42,9 @@ class ClusterServer(RedisServer):
     """One node of a cluster; it is started when all of them are known."""
 
     def __init__(self, number: int, *options: str) -> None:
-        self.number, self.id, self.bus = number, secrets.token_hex(20), free_port()
-        self._known = False
-        super().__init__(*options, "--cluster-port", str(self.bus))
+        self.number, self.id, self._known = number, secrets.token_hex(20), False
+        port, self.bus, chosen = _ports()
+        super().__init__(*options, *chosen, port=port)
 
     def start(self) -> None:
         """Start it (again), without waiting until it serves."""
@@ -64,7 +70,10 @@ class ClusterServer(RedisServer):
         return f"{self.id} {place} {flags} {primary} 0 0 {share + 1} connected{slots}"
 
     def client(self) -> Any:
-        return redis.Redis(port=self.port, socket_timeout=5)
+        return redis.Redis(port=self.port, socket_timeout=5, **self._security)
+
+    #: How a plain client of it is protected.
+    _security: Mapping[str, Any] = MappingProxyType({})
 
     def ask(self, *words: Any) -> Any:
         """What this node answers, redirections and refusals too."""
@@ -81,15 +90,50 @@ class ClusterServer(RedisServer):
         return dict(answer)
 
 
+def _ports() -> tuple[int, int, tuple[str, ...]]:
+    """The ports of a node and of its bus, and how to say the latter, which 7.0 lets one choose."""
+    if server_version(server_program()) >= (7, 0):
+        bus = free_port()
+        return free_port(), bus, ("--cluster-port", str(bus))
+    port = free_port()
+    while port + BUS > 65535 or not is_free(port + BUS):
+        port = free_port()
+    return port, port + BUS, ()
+
+
+class TlsClusterServer(ClusterServer):
+    """The same with TLS, and without any port that has none; its certificate is an option."""
+
+    _security = MappingProxyType({"ssl": True, "ssl_cert_reqs": "none"})
+
+    def _command_line(self) -> list[str]:
+        port = ("--port", "0", "--tls-port", str(self.port), "--tls-auth-clients", "no")
+        return [
+            *super()._command_line(),
+            *port,
+            "--tls-cluster",
+            "yes",
+            "--tls-replication",
+            "yes",
+        ]
+
+    def _connection(self) -> socket.socket:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context.wrap_socket(super()._connection())
+
+
 class RedisCluster:
     """Six nodes on free loopback ports, ended by their pids; three without `replicas`."""
 
-    def __init__(self, *options: str, replicas: bool = True) -> None:
+    def __init__(
+        self, *options: str, replicas: bool = True, kind: type[ClusterServer] = ClusterServer
+    ) -> None:
         settings = [*("--cluster-enabled", "yes"), *("--cluster-node-timeout", str(NODE_TIMEOUT))]
         # Replicas are to be ready when the cluster is.
         settings += ["--repl-diskless-sync-delay", "0"]
         count = 6 if replicas else 3
-        self.nodes = [ClusterServer(number, *settings, *options) for number in range(count)]
+        self.nodes = [kind(number, *settings, *options) for number in range(count)]
         try:
             for node in self.nodes:
                 node.join(self.nodes)

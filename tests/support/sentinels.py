@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar
 
 import redis
 
-from .servers import RedisServer
+from .servers import RedisServer, server_program, server_version
 
 R = TypeVar("R")
 
@@ -89,7 +89,9 @@ class SentinelFleet:
         settings = _watching(first.port, self._password, self._sentinel_password, self._down_after)
         for _ in range(3):
             self.sentinels.append(SentinelServer(settings))
-        for each in self.sentinels:
+        # Before 7.0 they are always as patient as in production.
+        hurried = self.sentinels if server_version(server_program()) >= (7, 0) else ()
+        for each in hurried:
             with self.ask(each) as client:
                 client.execute_command("SENTINEL", "DEBUG", *self._hurry)
         awaited(lambda: self.settled(first), "the fleet to find itself")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -21,6 +24,39 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def is_free(port: int) -> bool:
+    """Whether a loopback port is used by no process right now."""
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def server_program() -> str:
+    """The server that tests start: `INTERLOCK_REDIS_SERVER`, or what the machine has."""
+    chosen = os.environ.get("INTERLOCK_REDIS_SERVER")
+    program = chosen or shutil.which("redis-server") or shutil.which("valkey-server")
+    if program is None:
+        raise RuntimeError("redis-server is not installed: apt-get install redis-server")
+    return program
+
+
+@cache
+def server_version(program: str) -> tuple[int, ...]:
+    """The numbers of a server's version."""
+    told = subprocess.run([program, "--version"], capture_output=True, text=True, check=True)
+    found = re.search(r"v=(\d+)\.(\d+)", told.stdout)
+    assert found is not None, told.stdout
+    return tuple(map(int, found.groups()))
+
+
+def _debugging(program: str) -> list[str]:
+    """Before 7.0 DEBUG was always there, and so was no word for it."""
+    return ["--enable-debug-command", "local"] if server_version(program) >= (7, 0) else []
 
 
 class RedisServer:
@@ -53,12 +89,12 @@ class RedisServer:
         self._await_answer()
 
     def _command_line(self) -> list[str]:
-        program = shutil.which("redis-server") or shutil.which("valkey-server")
-        if program is None:
-            raise RuntimeError("redis-server is not installed: apt-get install redis-server")
+        program = server_program()
         settings = {"port": self.port, "bind": "127.0.0.1", "dir": self.folder, "save": ""}
         words = [word for key, value in settings.items() for word in (f"--{key}", str(value))]
-        return [program, *words, "--enable-debug-command", "local", *self.options]
+        # Before 7.0 the words of a setting stand for themselves.
+        said = [word for option in self.options for word in option.split(" ")]
+        return [program, *words, *_debugging(program), *said]
 
     def _await_answer(self) -> None:
         deadline = time.monotonic() + 10

@@ -141,6 +141,30 @@ def test_an_unknown_outcome_is_not_asked_again(slots: SlotMap) -> None:
     assert slots.suspects == {FIRST}
 
 
+@pytest.mark.parametrize("code", ["ASK", "MOVED"])
+def test_a_call_whose_time_is_up_between_two_nodes_is_told_that_its_name_moves(
+    slots: SlotMap, code: str
+) -> None:
+    left = refused(f"{code} {SLOT} h:2", slots)
+    steps = settled((question(LEAST / 2),), [left], slots, 5.0)
+
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    (told,) = end.value.value
+    assert isinstance(told, StoreUnavailable)
+    assert str(told) == "node h:1 is moving this name to another node"
+
+
+def test_what_was_written_and_not_confirmed_is_not_asked_again(slots: SlotMap) -> None:
+    unconfirmed = refused("LOADING", slots)
+    unconfirmed.partial = True
+    steps = settled((question(),), [unconfirmed], slots, 5.0)
+
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    assert end.value.value == [unconfirmed]
+
+
 def test_what_could_not_be_answered_in_time_is_not_sent(slots: SlotMap) -> None:
     again = refused("TRYAGAIN", slots)
     steps = settled((question(LEAST / 2),), [again], slots, 5.0)

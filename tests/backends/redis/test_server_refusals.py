@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import redis.exceptions
 
-from interlock import AcquireTimeout, OutcomeUnknown, StoreUnavailable
+from interlock import AcquireTimeout, OutcomeUnknown, StoreMisconfigured, StoreUnavailable
+from interlock.backends.redis.errors import from_reply
 from tests.support.servers import RedisServer
 
 from ...support.eventually import eventually
@@ -79,7 +80,7 @@ def test_busy_server_is_unavailable_to_a_try_and_survived_by_a_waiter(
     hold = world.do(client.lock("k").acquire)
     waiting = world.start(world.connect(own_redis.url).lock("k").acquire)
     eventually(lambda: peek.zcard("interlock:queue:{k}") == 1)
-    peek.config_set("busy-reply-threshold", 20)
+    peek.config_set("lua-time-limit", 20)
     with (
         long_script(own_redis, peek),
         pytest.raises(StoreUnavailable, match="busy with a script"),
@@ -186,3 +187,20 @@ def test_server_without_room_for_another_client_is_unavailable(
         world.do(lambda: client.lock("k").acquire(timeout=0))
     peek.config_set("maxclients", 100)
     world.do(world.do(client.lock("k").acquire).release)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "ERR The user executing the script can't run this command or subcommand",
+        "ERR ACL failure in script: User u has no permissions to run the 'set' command",
+    ],
+)
+def test_a_right_that_is_missing_inside_a_script_is_told_whatever_the_server_calls_it(
+    words: str,
+) -> None:
+    told = from_reply(f"{words} script: 95614bfd, on @user_script:63.", ("k",), "here")
+
+    assert isinstance(told, StoreMisconfigured)
+    assert "here denies this user a command" in str(told)
+    assert told.partial  # it may have written before

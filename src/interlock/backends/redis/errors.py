@@ -37,8 +37,10 @@ _MISCONFIGURED = {
     "cluster support disabled": "is not in cluster mode; use redis:// for it",
 }
 
-# Redis 7.0 has no code for a right that is missing inside a script.
-_MISCONFIGURED["can't run this command"] = _MISCONFIGURED["NOPERM"]
+# Servers have no code for a right that is missing inside a script; the words are those of 7.0,
+# and those of 8.0 and of Valkey.
+for _words in ("can't run this command", "ACL failure in script"):
+    _MISCONFIGURED[_words] = _MISCONFIGURED["NOPERM"]
 
 _CODES = re.compile(r"\b(" + "|".join([*_UNAVAILABLE, *_MISCONFIGURED, "WRONGTYPE"]) + r")\b")
 

@@ -15,7 +15,7 @@ from ....tasks import TaskParking, pause_task
 from ..aio import RedisAsyncLink, all_of
 from ..transport.mux import PendingReply
 from .nodes import Nodes
-from .routing import PRIMARIES, is_passing, learn, noted, settled, unrouted
+from .routing import PRIMARIES, follow, is_passing, learn, noted, settled, unrouted
 from .slot_map import Address, Destination, SlotMap, SlotWakes
 
 
@@ -130,17 +130,9 @@ class ClusterAsyncLink(TaskParking, Quiet):
         return wakes
 
     async def _follow(self, wakes: SlotWakes, until: float) -> bool:
-        """Listen on the node that serves the slot; False when that is so already."""
-        if self.slots.owner(wakes.slot) is None:
-            await arun(learn(self.slots, min(until, now() + self._limit)), self._by_node)
-        address = self.slots.owner(wakes.slot)
-        if address is None or address == wakes.address:
+        if wakes.address is not None and self.slots.owner(wakes.slot) == wakes.address:
             return False
-        heard, wakes.heard = wakes.heard, await self.link_to(address).listen(wakes.topics, until)
-        wakes.address = address
-        if heard is not None:
-            heard.__exit__(None, None, None)
-        return True
+        return await arun(follow(wakes, self.slots, self._limit, until), self._by_node)
 
     async def park(self, wakes: Wakes | None, until: float) -> bool:
         if isinstance(wakes, SlotWakes):
@@ -194,6 +186,11 @@ class AsyncByNode:
             return await link.call(spoken)
         except StoreError as failure:
             return noted(failure, node.address, self._slots)
+
+    async def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
+        """Listen on the node that stands before the topics."""
+        address, *plain = topics
+        return await self._link_to(address).listen(tuple(plain), until)
 
     async def park(self, wakes: None, until: float) -> bool:
         return await pause_task(until)

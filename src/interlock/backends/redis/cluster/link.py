@@ -15,7 +15,7 @@ from ....steps import Call, Reply, Wakes
 from ..link import RedisLink
 from ..transport.connection import BlockingConnection
 from .nodes import Nodes
-from .routing import PRIMARIES, learn, noted, settled, unrouted
+from .routing import PRIMARIES, follow, learn, noted, settled, unrouted
 from .slot_map import Address, Destination, SlotMap, SlotWakes
 
 
@@ -89,27 +89,17 @@ class ClusterLink(ThreadParking, Quiet):
         return wakes
 
     def _follow(self, wakes: SlotWakes, until: float) -> bool:
-        """Listen on the node that serves the slot; False when that is so already."""
-        if self._slots.owner(wakes.slot) is None:
-            run(learn(self._slots, min(until, now() + self._limit)), self._by_node)
-        address = self._slots.owner(wakes.slot)
-        if address is None or address == wakes.address:
+        if wakes.address is not None and self._slots.owner(wakes.slot) == wakes.address:
             return False
-        link = self.link_to(address)
-        heard, wakes.heard = wakes.heard, link.listen(wakes.topics, until)
-        wakes.address, wakes.link = address, link
-        if heard is not None:
-            heard.__exit__(None, None, None)
-        return True
+        return run(follow(wakes, self._slots, self._limit, until), self._by_node)
 
     def park(self, wakes: Wakes | None, until: float) -> bool:
         if isinstance(wakes, SlotWakes):
             if self._follow(wakes, until):
                 return True  # what was said meanwhile was not heard: ask again
-            if wakes.link is not None:
-                woken: bool = wakes.link.park(wakes.heard, until)
-                return woken
-            return pause_thread(until)
+            if wakes.address is None:
+                return pause_thread(until)
+            return self.link_to(wakes.address).park(wakes.heard, until)
         return super().park(wakes, until)
 
     # --- fork and close -------------------------------------------------------------------------
@@ -154,6 +144,11 @@ class ByNode:
                 groups.setdefault(request.node, []).append(i)
         self._ask(groups, requests, replies)
         return replies
+
+    def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
+        """Listen on the node that stands before the topics."""
+        address, *plain = topics
+        return self._link_to(address).listen(tuple(plain), until)
 
     def park(self, wakes: None, until: float) -> bool:
         return pause_thread(until)

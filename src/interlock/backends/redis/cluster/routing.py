@@ -22,9 +22,9 @@ from typing import Any
 
 from ....drive import now
 from ....errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
-from ....steps import Call, Reply, Steps, park, together
+from ....steps import Call, Reply, Steps, listen, park, together
 from ..errors import Redirected, Refused, Unreached
-from .slot_map import CLUSTER_MAP, Address, Destination, SlotMap
+from .slot_map import CLUSTER_MAP, Address, Destination, SlotMap, SlotWakes
 
 #: The first pause before asking again, and the longest.
 SHORTEST, LONGEST = 0.005, 0.1
@@ -80,7 +80,15 @@ def settled(
         asked = yield from together(again)
         for i, answer in zip(refused, asked, strict=True):
             replies[i] = answer
-    return replies
+    return [_last_word(reply) for reply in replies]
+
+
+def _last_word(reply: Reply) -> Reply:
+    """What a caller is told whose time was up on the way from one node to another."""
+    if not isinstance(reply, Redirected):
+        return reply
+    words = str(reply).partition(" is a node of a cluster")[0]
+    return StoreUnavailable(f"{words} is moving this name to another node", reply.store)
 
 
 def _again(call: Call, reply: Reply, latest: float) -> bool:
@@ -120,6 +128,23 @@ def noted(reply: Reply, asked: Address, slots: SlotMap) -> Reply:
     elif isinstance(reply, (OutcomeUnknown, Unreached)):
         slots.suspect(asked)
     return reply
+
+
+# --- wakes ---------------------------------------------------------------------------------------
+
+
+def follow(wakes: SlotWakes, slots: SlotMap, limit: float, until: float) -> Steps[bool]:
+    """Listen on the node that serves the slot; False when that is so already."""
+    if slots.owner(wakes.slot) is None:
+        yield from learn(slots, min(until, now() + limit))
+    address = slots.owner(wakes.slot)
+    if address is None or address == wakes.address:
+        return False
+    former, wakes.heard = wakes.heard, (yield from listen((address, *wakes.topics), until))
+    wakes.address = address
+    if former is not None:
+        former.__exit__(None, None, None)
+    return True
 
 
 # --- the map ------------------------------------------------------------------------------------

@@ -51,9 +51,8 @@ class SlotWakes:
 
     def __init__(self, topics: tuple[Any, ...], slot: int) -> None:
         self.topics, self.slot = topics, slot
+        #: The node, and where it is heard there.
         self.address: Address | None = None
-        #: The link to that node, and where it is heard there.
-        self.link: Any = None
         self.heard: Wakes | None = None
 
     def __enter__(self) -> SlotWakes:
