@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +20,7 @@ from .transport.connection import BlockingConnection, NotRedis, close_all
 from .transport.handshakes import ConnectionFactory, moves_of, unobserved
 from .transport.protocol import ASKING, Sharded, command, never, packed
 from .transport.subscriber import Subscriber, Subscription
+from .transport.weak_registry import WeakRegistry
 
 #: Idle connections that are kept; threads beyond that open and close their own.
 KEPT = 16
@@ -41,7 +41,7 @@ class RedisLink(ThreadParking, Quiet):
         self._closed = self._forked = False
         self._idle: deque[BlockingConnection] = deque()
         #: Every connection, also those on which a question is under way.
-        self._connections: weakref.WeakSet[BlockingConnection] = weakref.WeakSet()
+        self._connections: WeakRegistry[BlockingConnection] = WeakRegistry()
         self._subscriber = Subscriber(self._connect, self._factory.label, sharded)
 
     def call(self, request: Call) -> Reply:
@@ -195,7 +195,7 @@ class RedisLink(ThreadParking, Quiet):
         """End every connection to a server that is not the primary any more."""
         self._generation = self._factory.generation
         close_all(self._idle)
-        for connection in list(self._connections):
+        for connection in self._connections.every():
             if connection.generation != self._generation:
                 connection.shut_down()  # a question that is under way ends now
         self._tell_moved()
@@ -265,14 +265,14 @@ class RedisLink(ThreadParking, Quiet):
         # The sockets are the parent's as well; they are left to it, untouched.
         inherited.append((self._idle, self._subscriber, self._connections))
         self._idle, self._closed, self._forked = deque(), True, True
-        for connection in list(self._connections):
+        for connection in self._connections.every():
             connection.abandon()
 
     def close(self) -> None:
         self._closed = True
         close_all(self._idle)
         self._subscriber.close()
-        for connection in list(self._connections):  # a question that is under way ends now
+        for connection in self._connections.every():  # a question that is under way ends now
             connection.shut_down()
 
 

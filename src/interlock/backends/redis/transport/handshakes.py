@@ -21,7 +21,6 @@ import math
 import os
 import socket
 import ssl
-import weakref
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Protocol
@@ -30,6 +29,7 @@ from ....drive import now
 from ....errors import InterlockError, StoreMisconfigured
 from ..errors import foreign, not_sent, turned_away
 from ..topology import replicas_to_wait_for
+from .weak_registry import WeakRegistry
 
 #: Seconds for which a primary is taken to have no replicas, because it had none.
 UNREPLICATED = 5.0
@@ -122,7 +122,7 @@ class TimedSocket:
 
 
 #: Sockets that redis-py uses, before a link takes them over.
-_with_redis_py: weakref.WeakSet[TimedSocket] = weakref.WeakSet()
+_with_redis_py: WeakRegistry[TimedSocket] = WeakRegistry()
 
 
 def abandon_socket(sock: socket.socket) -> None:
@@ -141,7 +141,7 @@ def abandon_socket(sock: socket.socket) -> None:
 
 
 def _abandon_handshakes() -> None:
-    for each in list(_with_redis_py):
+    for each in _with_redis_py.every():
         abandon_socket(each.raw)
 
 
