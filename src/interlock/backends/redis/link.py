@@ -63,11 +63,18 @@ class RedisLink(ThreadParking, Quiet):
         return reply
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
-        return self.replies(self.send(requests), requests)
-
-    def send(self, requests: tuple[Call, ...]) -> BlockingConnection:
-        """Send calls together; their replies are read apart, on the connection."""
         connection = self._borrow(min(request.until for request in requests))
+        self._send(connection, requests)
+        return self.replies(connection, requests)
+
+    def send_at_once(self, requests: tuple[Call, ...]) -> BlockingConnection | None:
+        """Send calls together if a connection is open, which answers with their replies."""
+        connection = self._reuse(min(request.until for request in requests))
+        if connection is not None:
+            self._send(connection, requests)
+        return connection
+
+    def _send(self, connection: BlockingConnection, requests: tuple[Call, ...]) -> None:
         try:
             connection.send(b"".join(packed(request) for request in requests))
         except OSError as cause:
@@ -75,7 +82,6 @@ class RedisLink(ThreadParking, Quiet):
         except BaseException:
             connection.close()
             raise
-        return connection
 
     def replies(self, connection: BlockingConnection, requests: tuple[Call, ...]) -> list[Reply]:
         """Read the replies to what was sent together."""
@@ -214,16 +220,22 @@ class RedisLink(ThreadParking, Quiet):
         factory = self._factory
         if factory.finder is not None or self._generation != factory.generation:
             self._follow(until)
+        connection = self._reuse(until)
+        if connection is None:
+            connection = self._connect(until)
+            connection.prepare(until)
+        return connection
+
+    def _reuse(self, until: float) -> BlockingConnection | None:
+        """A connection that is open; None where none is idle."""
         try:
             while True:
                 connection = self._idle.pop()
                 if connection.prepare(until) and not connection.outlived():
                     return connection
                 connection.close()
-        except IndexError:  # none is idle
-            connection = self._connect(until)
-        connection.prepare(until)
-        return connection
+        except IndexError:
+            return None
 
     def _connect(self, until: float) -> BlockingConnection:
         if self._closed:

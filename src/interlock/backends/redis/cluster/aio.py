@@ -67,7 +67,7 @@ class ClusterAsyncLink(TaskParking, Quiet):
         pending.cluster, pending.request, pending.address = self, request, address
         try:
             if address is None:
-                self.reroute(pending, unrouted(slots))
+                self.reroute(pending, unrouted(request, slots))
             else:
                 link = self._links.get(address) or self.link_to(address)
                 link.send(pending, slots.spoken(request))
@@ -186,14 +186,13 @@ class AsyncByNode:
     async def _ask(self, request: Call) -> Reply:
         node: Destination | None = request.node
         if node is None:
-            return unrouted(self._slots)
+            return unrouted(request, self._slots)
         try:
             link, spoken = self._link_to(node.address), self._slots.spoken(request)
-            if node.anyway:
-                return await link.ask_anyway(spoken)
-            return await link.call(spoken)
+            reply = await (link.ask_anyway(spoken) if node.anyway else link.call(spoken))
         except StoreError as failure:
-            return noted(failure, node.address, self._slots)
+            reply = failure
+        return noted(reply, node.address, self._slots)
 
     async def park(self, wakes: None, until: float) -> bool:
         return await pause_task(until)

@@ -50,9 +50,16 @@ class Unrouted(Refused):
     """It is not known, or not certain, which node serves a slot; nothing was asked."""
 
 
-def unrouted(slots: SlotMap) -> Unrouted:
-    """Why a call was not sent yet; raised only if no node ever serves its slot."""
-    words = f"no node of {slots.label} serves the slot of this name; see CLUSTER SLOTS, and add it"
+def unrouted(call: Call, slots: SlotMap) -> Unrouted:
+    """Why a call was not sent yet; raised only if that stays so until its time is up."""
+    if not slots.learnt:
+        words = f"no node of {slots.label} has told yet which node keeps this name"
+    elif (owner := slots.owner_of(call)) is not None:
+        words = f"node {owner} of {slots.label} does not answer, and no other keeps this name yet"
+    else:
+        words = (
+            f"no node of {slots.label} serves the slot of this name; see CLUSTER SLOTS, and add it"
+        )
     return Unrouted(words, slots.label)
 
 
@@ -114,11 +121,13 @@ def _placed(call: Call, refused: StoreError, slots: SlotMap, latest: float) -> C
 
 def noted(reply: Reply, asked: Address, slots: SlotMap) -> Reply:
     """Write down what a reply says of the node that was asked."""
+    if isinstance(reply, (OutcomeUnknown, Unreached)):
+        slots.suspect(asked)
+        return reply
+    slots.trust(asked)
     if isinstance(reply, Redirected):
         where = slots.note(reply, asked)
         reply.where = (where.host, where.port)
-    elif isinstance(reply, (OutcomeUnknown, Unreached)):
-        slots.suspect(asked)
     return reply
 
 
