@@ -227,3 +227,23 @@ def test_a_node_is_suspect_until_it_answers_whatever_the_others_say_of_it(
 def primaries(until: float) -> Any:
     """Ask for the map anew."""
     return call(PRIMARIES, (), (), until)
+
+
+def test_a_node_that_does_not_answer_is_said_to_be_the_reason(
+    world: World, slow_to_promote: RedisCluster
+) -> None:
+    cluster = slow_to_promote
+    client = world.connect(cluster.url)
+    name = next(names_on(cluster, 0))
+    world.do(world.do(client.lock(name).acquire).release)
+
+    cluster.nodes[0].pause()
+    try:
+        for timeout in (0.3, 0.3, 0.0, 0.05):
+            with pytest.raises((StoreUnavailable, OutcomeUnknown)) as raised:
+                world.do(lambda wait=timeout: client.lock(name).acquire(timeout=wait))
+            assert type(raised.value).__name__ in ("StoreUnavailable", "OutcomeUnknown")
+            assert f"node 127.0.0.1:{cluster.nodes[0].port}" in str(raised.value)
+            assert "serves the slot" not in str(raised.value)
+    finally:
+        cluster.nodes[0].resume()

@@ -10,7 +10,7 @@ import pytest
 from interlock import OutcomeUnknown, StoreMisconfigured, StoreUnavailable
 from interlock.backends.redis.cluster.backend import ClusterBackend
 from interlock.backends.redis.cluster.nodes import UrlNodes
-from interlock.backends.redis.cluster.routing import LEAST, noted, settled
+from interlock.backends.redis.cluster.routing import LEAST, noted, settled, unrouted
 from interlock.backends.redis.cluster.slot_map import CLUSTER_MAP, Address, Destination, SlotMap
 from interlock.backends.redis.cluster.slots import slot_of
 from interlock.backends.redis.cluster.url import read_cluster_url
@@ -129,6 +129,44 @@ def test_a_server_without_a_cluster_is_misconfigured_and_nothing_was_done(slots:
     (failure,) = ended(steps, [told])
     assert isinstance(failure, StoreMisconfigured)
     assert not failure.partial
+
+
+def test_the_reason_why_no_node_was_asked_is_the_true_one(slots: SlotMap) -> None:
+    call = question(-1.0)  # no time is left for the others to say more
+    slots.suspect(FIRST)
+    unknown = SlotMap([FIRST], "here")
+    unserved = SlotMap([FIRST], "here")
+    unserved.learn([1, 1, []], FIRST)
+
+    said = []
+    for each in (slots, unknown, unserved):
+        (failure,) = driven(settled((call,), [unrouted(call, each)], each, 5.0))
+        assert type(failure).__name__ == "StoreUnavailable"
+        said.append(str(failure))
+    assert said == [
+        "node h:1 of here does not answer, and no other keeps this name yet",
+        "no node of here has told yet which node keeps this name",
+        "no node of here serves the slot of this name; see CLUSTER SLOTS, and add it",
+    ]
+
+
+def driven(steps: Any) -> Any:
+    """What steps answer that ask nothing."""
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    return end.value.value
+
+
+def test_a_suspect_answers_or_serves_nothing_any_more(slots: SlotMap) -> None:
+    third = Address("h", 3)
+    for each in (FIRST, SECOND, third):
+        slots.suspect(each)
+
+    slots.learn(TOLD, SECOND)
+    assert slots.suspects == {FIRST, SECOND}  # what the map does not name, and no URL, is gone
+    noted([1, 1], SECOND, slots)
+    refused(f"MOVED {SLOT} h:2", slots, FIRST)
+    assert slots.suspects == set()
 
 
 def test_an_unknown_outcome_is_not_asked_again(slots: SlotMap) -> None:

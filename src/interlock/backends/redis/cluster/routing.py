@@ -21,7 +21,13 @@ from copy import copy
 from typing import Any
 
 from ....drive import now
-from ....errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
+from ....errors import (
+    OutcomeUnknown,
+    StoreError,
+    StoreMisconfigured,
+    StoreUnavailable,
+    internal,
+)
 from ....steps import Call, Reply, Steps, park, together
 from ..errors import Redirected, Refused, Unreached
 from .slot_map import CLUSTER_MAP, Address, Destination, SlotMap
@@ -46,6 +52,7 @@ FRESH = 1.0
 PRIMARIES: Any = "primaries"
 
 
+@internal
 class Unrouted(Refused):
     """It is not known, or not certain, which node serves a slot; nothing was asked."""
 
