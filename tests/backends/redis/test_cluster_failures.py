@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from interlock import OutcomeUnknown, StoreError, StoreUnavailable
+from interlock import OutcomeUnknown, StoreError, StoreUnavailable, aio
 from interlock.backends.redis.cluster.routing import PRIMARIES
 from interlock.backends.redis.cluster.slot_map import Address
 from interlock.backends.redis.cluster.slots import IN_SLOTS, slot_of
 from interlock.backends.redis.locks import RedisLocks
+from interlock.backends.redis.transport import lazy
 from interlock.drive import now
 from interlock.steps import call, together
-from tests.support.clusters import RedisCluster, await_promotion
+from tests.support.clusters import ClusterServer, RedisCluster, await_promotion
 from tests.support.eventually import eventually
 
 from ...support.worlds import World
@@ -247,3 +249,32 @@ def test_a_node_that_does_not_answer_is_said_to_be_the_reason(
             assert "serves the slot" not in str(raised.value)
     finally:
         cluster.nodes[0].resume()
+
+
+def test_nodes_that_hang_are_closed_side_by_side(
+    slow_to_promote: RedisCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lazy, "CLOSING", 2.0)
+    frozen = [slow_to_promote.nodes[number] for number in (0, 1, 2)]
+    names = [next(names_on(slow_to_promote, number)) for number in (0, 1, 2)]
+    try:
+        assert asyncio.run(seconds_to_close(slow_to_promote.url, names, frozen)) < 3.5
+    finally:
+        for node in frozen:
+            node.resume()
+
+
+async def seconds_to_close(url: str, names: list[str], frozen: list[ClusterServer]) -> float:
+    """How long it takes to close a client that has asked nodes which hang."""
+    client = aio.connect(url)
+    link = client._session.link
+    for node in (None, *frozen):
+        if node is not None:
+            node.pause()
+        asked = asyncio.ensure_future(client._session.run(looks(names, now() + 20.0)))
+        await asyncio.wait((asked,), timeout=None if node is None else 0.1)
+    began = now()
+    await link.close()
+    took = now() - began
+    await client.close()
+    return took

@@ -274,8 +274,7 @@ class RedisAsyncLink(TaskParking, Quiet):
             if task is not None:
                 task.cancel()
                 await asyncio.wait((task,))
-        await self._calls.close()
-        await self._wakes.close()
+        await asyncio.gather(*(each.close() for each in {self._calls, self._wakes}))
 
 
 class GuardedAsyncLink(RedisAsyncLink):

@@ -231,7 +231,9 @@ class RedisLink(ThreadParking, Quiet):
         try:
             while True:
                 connection = self._idle.pop()
-                if connection.prepare(until) and not connection.outlived():
+                if not connection.prepare(until):
+                    self._subscriber.drop_unused()  # it may have been ended as well
+                elif not connection.outlived():
                     return connection
                 connection.close()
         except IndexError:
@@ -245,6 +247,7 @@ class RedisLink(ThreadParking, Quiet):
         except StoreError:
             if self._forked:
                 raise forked(self._factory.label) from None
+            self._subscriber.drop_unused()
             raise
         self._connections.add(connection)
         self._tell_moved()

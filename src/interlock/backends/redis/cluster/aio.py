@@ -167,8 +167,8 @@ class ClusterAsyncLink(TaskParking, Quiet):
             task.cancel()
         if self._rerouting:
             await asyncio.wait(self._rerouting)
-        for link in list(self._links.values()):
-            await link.close()
+        # Each waits a moment for replies that are on their way, and none for another.
+        await asyncio.gather(*(link.close() for link in self._links.values()))
 
 
 class AsyncByNode:

@@ -12,6 +12,7 @@ from ....drive import now
 from ....errors import InterlockError, StoreUnavailable, closed
 from ....steps import Call
 from ....tasks import Sent
+from ..errors import Unreached
 from .handshakes import ConnectionFactory, open_asyncio, retire, transport_of
 from .mux import Mux, PendingReply
 
@@ -57,8 +58,8 @@ class LazyConnection:
         for unsent in list(self._unsent):
             if unsent[0] is pending:
                 self._unsent.remove(unsent)
-                failure = StoreUnavailable(f"cannot reach {self._factory.label} in time")
-                pending.set_exception(failure)
+                label = self._factory.label
+                pending.set_exception(Unreached(f"cannot reach {label} in time", label))
 
     def opening(self) -> asyncio.Task[None]:
         """The task that opens the connection; one for all callers."""

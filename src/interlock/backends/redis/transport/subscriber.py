@@ -127,6 +127,13 @@ class Subscriber:
         """Whether this thread keeps others from coming and going."""
         return is_mine(self._mutex) or self._threads.engaged()
 
+    def drop_unused(self) -> None:
+        """The server has ended other connections: where no thread waits, none reads the end of
+        this one."""
+        with self._mutex:
+            if not self._subscriptions:
+                self._drop()
+
     def close(self) -> None:
         with self._mutex:
             self._closed = True
