@@ -209,7 +209,7 @@ def test_where_servers_have_no_channels_of_slots_all_nodes_are_told() -> None:
     call: Any = type("Call", (), {"operation": script("lock_release")})()
 
     assert not slots.sharded("redisson_lock__channel:{a}")
-    assert slots.spoken(call) is call
+    assert slots.sharded_call(call) is call
 
 
 def test_java_that_uses_plain_channels_is_told_there(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -145,7 +146,7 @@ def test_names_are_not_listed_in_part(world: World, own_cluster: RedisCluster) -
         own_cluster.nodes[1].resume()
 
 
-# --- a node that hangs while a connection to it is opened -----------------------------------------
+# --- a node that hangs while a connection to it is opened ----------------------------------------
 
 
 @pytest.fixture
@@ -243,7 +244,7 @@ def test_a_node_that_does_not_answer_is_said_to_be_the_reason(
     try:
         for timeout in (0.3, 0.3, 0.0, 0.05):
             with pytest.raises((StoreUnavailable, OutcomeUnknown)) as raised:
-                world.do(lambda wait=timeout: client.lock(name).acquire(timeout=wait))
+                world.do(partial(client.lock(name).acquire, timeout=timeout))
             assert type(raised.value).__name__ in ("StoreUnavailable", "OutcomeUnknown")
             assert f"node 127.0.0.1:{cluster.nodes[0].port}" in str(raised.value)
             assert "serves the slot" not in str(raised.value)

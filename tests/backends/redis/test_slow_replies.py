@@ -226,7 +226,7 @@ def subscribers(peek: Any) -> set[str]:
     return {each["id"] for each in peek.client_list() if each["sub"] != "0"}
 
 
-# --- readers that are late ------------------------------------------------------------------------
+# --- readers that are late -----------------------------------------------------------------------
 
 
 def test_a_reply_that_has_come_is_read_though_its_reader_is_late(redis_url: str) -> None:
@@ -248,13 +248,12 @@ def test_a_reply_that_has_come_is_read_though_its_loop_is_late(redis_url: str) -
 
 
 async def read_late(redis_url: str) -> None:
-    link = aio.RedisAsyncLink(UrlFactory(read_url(redis_url)))
+    link, loop = aio.RedisAsyncLink(UrlFactory(read_url(redis_url))), asyncio.get_running_loop()
     try:
-        for worth in (5.0, 0.3):
+        for worth, late in ((5.0, 0.0), (0.3, 0.31)):
             asked: Any = next(LOCKS.look("k", now() + worth))
             pending = link.call(asked)
-            await asyncio.sleep(0)
-            time.sleep(worth + 0.01 if worth < 1 else 0)
+            loop.call_soon(time.sleep, late)
             assert await pending is not None
     finally:
         await link.close()

@@ -26,7 +26,7 @@ from .transport.weak_registry import WeakRegistry
 KEPT = 16
 
 #: Seconds that a call waits at most for the Sentinels to say whether the primary is the same.
-CHECKING = 0.3
+CHECK_PATIENCE = 0.3
 
 
 class RedisLink(ThreadParking, Quiet):
@@ -193,7 +193,8 @@ class RedisLink(ThreadParking, Quiet):
         finder = self._factory.finder
         if finder is not None and finder.is_due():
             at = now()
-            finder.check(at + min((until - at) / 4, CHECKING))  # the call itself needs time too
+            # The call itself needs time too.
+            finder.check(at + min((until - at) / 4, CHECK_PATIENCE))
         if self._generation != self._factory.generation:
             self._leave_former()
 

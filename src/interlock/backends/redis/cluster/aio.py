@@ -15,7 +15,7 @@ from ....tasks import TaskParking, pause_task
 from ..aio import RedisAsyncLink, all_of
 from ..transport.mux import PendingReply
 from .nodes import Nodes
-from .routing import PRIMARIES, is_passing, learn, noted, settled, unrouted
+from .routing import PRIMARIES, ask_again, is_passing, learn, noted, unrouted
 from .slot_map import Address, Destination, SlotMap, SlotWakes
 
 
@@ -70,7 +70,7 @@ class ClusterAsyncLink(TaskParking, Quiet):
                 self.reroute(pending, unrouted(request, slots))
             else:
                 link = self._links.get(address) or self.link_to(address)
-                link.send(pending, slots.spoken(request))
+                link.send(pending, slots.sharded_call(request))
         except StoreError as failure:
             pending.set_exception(failure)
         return pending
@@ -97,7 +97,7 @@ class ClusterAsyncLink(TaskParking, Quiet):
 
     async def _reroute(self, pending: RoutedReply, refused: StoreError) -> None:
         request: Any = pending.request
-        steps = settled((request,), [refused], self.slots, self._limit)
+        steps = ask_again((request,), [refused], self.slots, self._limit)
         (reply,) = await arun(steps, self._by_node)
         if isinstance(reply, StoreError):
             pending.set_exception(reply)
@@ -188,8 +188,8 @@ class AsyncByNode:
         if node is None:
             return unrouted(request, self._slots)
         try:
-            link, spoken = self._link_to(node.address), self._slots.spoken(request)
-            reply = await (link.ask_anyway(spoken) if node.anyway else link.call(spoken))
+            link, call = self._link_to(node.address), self._slots.sharded_call(request)
+            reply = await (link.ask_anyway(call) if node.anyway else link.call(call))
         except StoreError as failure:
             reply = failure
         return noted(reply, node.address, self._slots)

@@ -117,7 +117,7 @@ class ByNode:
         return replies
 
     def _exchange(self, node: Destination, requests: list[Call]) -> Exchange:
-        calls = tuple(map(self._slots.spoken, requests))
+        calls = tuple(map(self._slots.sharded_call, requests))
         return Exchange(node, self._link_to(node.address), calls)
 
     def park(self, wakes: None, until: float) -> bool:

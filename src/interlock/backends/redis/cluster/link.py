@@ -12,7 +12,7 @@ from ....steps import Call, Reply, Wakes
 from ..link import RedisLink
 from .by_node import ByNode
 from .nodes import Nodes
-from .routing import PRIMARIES, learn, noted, settled, unrouted
+from .routing import PRIMARIES, ask_again, learn, noted, unrouted
 from .slot_map import Address, Destination, SlotWakes
 
 
@@ -39,10 +39,10 @@ class ClusterLink(ThreadParking, Quiet):
         else:
             try:
                 link = self._links.get(address) or self.link_to(address)
-                return link.call(slots.spoken(request))
+                return link.call(slots.sharded_call(request))
             except StoreError as failure:
                 reply = noted(failure, address, slots)
-        (reply,) = run(settled((request,), [reply], self._slots, self._limit), self._by_node)
+        (reply,) = run(ask_again((request,), [reply], self._slots, self._limit), self._by_node)
         if isinstance(reply, StoreError):
             raise reply
         return reply
@@ -51,7 +51,7 @@ class ClusterLink(ThreadParking, Quiet):
         placed = [request._replace(node=self._node_of(request)) for request in requests]
         replies = self._by_node.together(tuple(placed))
         whole: list[Reply] = run(
-            settled(requests, replies, self._slots, self._limit), self._by_node
+            ask_again(requests, replies, self._slots, self._limit), self._by_node
         )
         return whole
 

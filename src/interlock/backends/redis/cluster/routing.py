@@ -46,7 +46,7 @@ HOPS = 3
 TELLING = 0.5
 
 #: Seconds for which a map is good enough, though a slot has moved since.
-FRESH = 1.0
+MAP_AGE = 1.0
 
 #: Answered by the link itself: the nodes that serve slots.
 PRIMARIES: Any = "primaries"
@@ -70,7 +70,7 @@ def unrouted(call: Call, slots: SlotMap) -> Unrouted:
     return Unrouted(words, slots.label)
 
 
-def settled(
+def ask_again(
     calls: Sequence[Call], replies: list[Any], slots: SlotMap, limit: float
 ) -> Steps[list[Reply]]:
     """Ask again for what was refused, until each call is answered or its time is up.
@@ -145,7 +145,7 @@ def _learn(met: list[Any], slots: SlotMap, until: float) -> Steps[StoreError | N
     """Ask for the map where what was met says that ours is wrong; answers what went wrong."""
     wrong = [reply for reply in met if not _is_local(reply)]
     moved = [reply for reply in wrong if isinstance(reply, Redirected)]
-    if not wrong or (len(moved) == len(wrong) and now() < slots.learnt_at + FRESH):
+    if not wrong or (len(moved) == len(wrong) and now() < slots.learnt_at + MAP_AGE):
         return None
     # The node that a slot has moved to knows of it before the others do.
     first = [Address(*reply.where) for reply in moved]

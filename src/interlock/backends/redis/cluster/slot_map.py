@@ -176,7 +176,7 @@ class SlotMap:
         """Whether a channel is listened to as one of its slot."""
         return self._sharded and channel.startswith(JAVA)
 
-    def spoken(self, request: Call) -> Call:
+    def sharded_call(self, request: Call) -> Call:
         """A call as it is sent: where Java listens on channels of slots, it is told there."""
         operation, keys, args, until, node = request
         if not self._sharded or (twin := _in_shards(operation.name)) is None:

@@ -19,7 +19,8 @@ import hiredis
 
 from ....drive import now
 from ....steps import Reply
-from .handshakes import ConnectionFactory, abandon_socket, open_blocking, socket_of
+from .handshakes import ConnectionFactory, open_blocking
+from .openings import abandon_socket, socket_of
 from .protocol import INCOMPLETE, new_reader
 
 #: Seconds after which an idle connection is looked at before it is used again.
@@ -65,7 +66,7 @@ class BlockingConnection:
 
     def __init__(self, factory: ConnectionFactory, until: float) -> None:
         self._connection = open_blocking(factory, until)
-        #: What it was opened for: see `handshakes.Opening`.
+        #: What it was opened for: see `openings.Opening`.
         self.generation: int = self._connection.generation
         self.replicas: int = self._connection.replicas
         self._recount_at: float = self._connection.recount_at

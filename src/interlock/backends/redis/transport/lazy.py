@@ -13,8 +13,9 @@ from ....errors import InterlockError, StoreUnavailable, closed
 from ....steps import Call
 from ....tasks import Sent
 from ..errors import Unreached
-from .handshakes import ConnectionFactory, open_asyncio, retire, transport_of
+from .handshakes import ConnectionFactory, open_asyncio
 from .mux import Mux, PendingReply
+from .openings import retire, transport_of
 
 #: Seconds that closing waits for replies that are on their way.
 CLOSING = 1.0
