@@ -18,7 +18,8 @@ lock, who has it, what to do next.  All survive pickling; none ever holds a pass
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+import typing
+from typing import Any
 
 from .words import duration
 
@@ -46,7 +47,7 @@ def _rebuild(
     return error
 
 
-E = TypeVar("E", bound=InterlockError)
+E = typing.TypeVar("E", bound=InterlockError)
 
 
 def internal(kind: type[E]) -> type[E]:

@@ -36,13 +36,12 @@ def eager_switches() -> Iterator[None]:
 def test_things_are_found_as_long_as_they_live() -> None:
     registry: WeakRegistry[Thing] = WeakRegistry()
     things = [Thing() for _ in range(3)]
-    for thing in things:
-        registry.add(thing)
-        registry.add(thing)
+    for each in (0, 1, 2, 0, 1, 2):
+        registry.add(things[each])
 
     registry.discard(things[0])
     assert set(registry.every()) == set(things[1:])
-    del thing, things[1:]
+    del things[1:]
     gc.collect()
     assert registry.every() == []
 
