@@ -18,6 +18,7 @@ lock, who has it, what to do next.  All survive pickling; none ever holds a pass
 
 from __future__ import annotations
 
+import typing
 from typing import Any
 
 from .words import duration
@@ -26,9 +27,15 @@ from .words import duration
 class InterlockError(Exception):
     """The root of every error that Interlock raises on purpose."""
 
+    #: What users know it as, where a backend tells kinds apart that they do not: see `internal`.
+    _known_as: type[InterlockError] | None = None
+
     def __reduce__(self) -> tuple[Any, ...]:
         # The default would call the class with the message; ours take fields.
-        return _rebuild, (type(self), self.args, self.__dict__)
+        return _rebuild, (self._known_as or type(self), self.args, self.__dict__)
+
+    def __copy__(self) -> InterlockError:
+        return _rebuild(type(self), self.args, self.__dict__)
 
 
 def _rebuild(
@@ -38,6 +45,22 @@ def _rebuild(
     error.args = args
     error.__dict__.update(fields)
     return error
+
+
+E = typing.TypeVar("E", bound=InterlockError)
+
+
+def internal(kind: type[E]) -> type[E]:
+    """Decorates a kind of error that a backend tells apart from others, and users do not.
+
+    It is named, in tracebacks and logs, as the public error that it is, and arrives as that where
+    it was pickled.
+    """
+    parent: type[InterlockError] = kind.__mro__[1]
+    kind._known_as = parent._known_as or parent
+    kind.__name__ = kind.__qualname__ = kind._known_as.__name__
+    kind.__module__ = "interlock"
+    return kind
 
 
 class AcquireTimeout(InterlockError, TimeoutError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import importlib
 import inspect
 import pickle
 import re
@@ -23,6 +25,8 @@ from interlock.errors import (
     Unsupported,
     UsageError,
 )
+
+from .source import modules
 
 EXAMPLES: list[InterlockError] = [
     InterlockError("something"),
@@ -99,7 +103,46 @@ def test_error_has_the_fields_that_are_drawn(error: InterlockError) -> None:
 
 @pytest.mark.parametrize("error", EXAMPLES, ids=lambda error: type(error).__name__)
 def test_error_survives_pickling(error: InterlockError) -> None:
-    copy = pickle.loads(pickle.dumps(error))
+    arrived = pickle.loads(pickle.dumps(error))
 
-    assert type(copy) is type(error)
-    assert (str(copy), copy.args, vars(copy)) == (str(error), error.args, vars(error))
+    assert type(arrived) is type(error)
+    assert (str(arrived), arrived.args, vars(arrived)) == (str(error), error.args, vars(error))
+
+
+def kinds_of_backends() -> list[type[InterlockError]]:
+    """The kinds that a backend tells apart from others, wherever they are."""
+    for module in modules():
+        if not module.name.endswith("__main__") and ".testing" not in module.name:
+            importlib.import_module(module.name)
+    known = {getattr(errors, drawn.name) for drawn in drawing()}
+    found: list[type[InterlockError]] = []
+    left: list[type[InterlockError]] = [InterlockError]
+    while left:
+        below = left.pop().__subclasses__()
+        left += below
+        found += [each for each in below if each not in known and ours(each)]
+    return found
+
+
+def ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == "interlock"
+
+
+def test_users_read_only_names_that_are_drawn() -> None:
+    kinds = kinds_of_backends()
+
+    assert len(kinds) > 5
+    for kind in kinds:
+        public = getattr(errors, kind.__name__)
+        assert issubclass(kind, public)
+        assert (kind.__module__, kind.__qualname__) == (public.__module__, public.__name__)
+
+
+def test_error_of_a_backend_arrives_as_what_users_know() -> None:
+    for kind in kinds_of_backends():
+        error: InterlockError = kind("a sentence", "redis://host")
+        error.add_note("a note")
+        arrived = pickle.loads(pickle.dumps(error))
+        assert type(arrived) is getattr(errors, kind.__name__)
+        assert (str(arrived), vars(arrived)) == (str(error), vars(error))
+        assert type(copy.copy(error)) is kind

@@ -159,8 +159,8 @@ def _redis(url: str, options: Mapping[str, Any]) -> Backend:
     redis = _import_redis()
     settings = redis.read_url(url)
     of_sentinels = {"sentinel_username", "sentinel_password"} if settings.sentinels else set()
-    people = {"username", "password", "insecure_tls"}
-    allow(options, {*people, "replicas", *_GUARDING, *of_sentinels})
+    credentials = {"username", "password", "insecure_tls"}
+    allow(options, {*credentials, "replicas", *_GUARDING, *of_sentinels})
     _warn(options, settings.label)
     settings = redis.with_options(settings, options)
     guard = redis.RestartGuard(settings.longest_lease) if settings.restart_guard else None
@@ -173,9 +173,9 @@ def _redlock(url: str, options: Mapping[str, Any]) -> Backend:
     from ..backends.redis import redlock
 
     settings = redlock.read_url(url)
-    people = ("username", "password")
-    allow(options, {*people, *_GUARDING})
-    said = {word: options[word] for word in people if word in options}
+    credentials = ("username", "password")
+    allow(options, {*credentials, *_GUARDING})
+    said = {word: options[word] for word in credentials if word in options}
     nodes = tuple(replace(node, **said) for node in settings.nodes)
     return redlock.RedlockBackend(replace(settings, nodes=nodes, **redis.guarding(options)))
 
@@ -260,11 +260,16 @@ def _warn(options: Mapping[str, Any], label: str) -> None:
         log.warning("certificates of %s are not verified (insecure_tls)", label)
 
 
+def _redis_and_valkey(topology: str) -> list[str]:
+    """The schemes of several servers: Valkey's names are aliases."""
+    return [f"{scheme}+{topology}" for scheme in ("redis", "rediss", "valkey", "valkeys")]
+
+
 BUILT_IN: dict[str, Callable[[str, Mapping[str, Any]], Backend]] = {
     **dict.fromkeys(("redis", "rediss", "valkey", "valkeys", "unix"), _redis),
-    **dict.fromkeys(("redis+sentinel", "rediss+sentinel"), _redis),
+    **dict.fromkeys(_redis_and_valkey("sentinel"), _redis),
     "redlock": _redlock,
-    **dict.fromkeys(("redis+cluster", "rediss+cluster"), _redis_cluster),
+    **dict.fromkeys(_redis_and_valkey("cluster"), _redis_cluster),
     **dict.fromkeys(("zk", "zks"), _zookeeper),
     "memory": _memory,
     "sqlite": _sqlite,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from ..errors import StoreError, StoreMisconfigured
+from ..errors import StoreError, StoreMisconfigured, internal
 from ..model import KIND_CODES, Busy, Holder, LockInfo, validity
 from ..steps import Call, Steps, call, together
 from . import inspection, latches, locks
@@ -196,6 +196,7 @@ def _released(name: str, answer: int) -> bool:
     return answer == RELEASED
 
 
+@internal
 class OtherKind(StoreMisconfigured):
     """A name is in use as another kind."""
 

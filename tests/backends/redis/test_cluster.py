@@ -210,7 +210,7 @@ def test_where_servers_have_no_channels_of_slots_all_nodes_are_told() -> None:
     call = Call(script("lock_release"), ("a",), (), 0.0)
 
     assert not slots.sharded("redisson_lock__channel:{a}")
-    assert slots.spoken(call) is call
+    assert slots.sharded_call(call) is call
 
 
 def test_java_that_uses_plain_channels_is_told_there(

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
-from interlock import OutcomeUnknown, StoreUnavailable
-from interlock.backends.redis.cluster.slots import slot_of
-from tests.support.clusters import RedisCluster, await_promotion
+from interlock import OutcomeUnknown, StoreError, StoreUnavailable, aio
+from interlock.backends.redis.cluster.routing import PRIMARIES
+from interlock.backends.redis.cluster.slot_map import Address
+from interlock.backends.redis.cluster.slots import IN_SLOTS, slot_of
+from interlock.backends.redis.locks import RedisLocks
+from interlock.backends.redis.transport import lazy
+from interlock.drive import now
+from interlock.steps import call, together
+from tests.support.clusters import ClusterServer, RedisCluster, await_promotion
 from tests.support.eventually import eventually
 
 from ...support.worlds import World
@@ -136,3 +144,138 @@ def test_names_are_not_listed_in_part(world: World, own_cluster: RedisCluster) -
             world.do(client.locks)
     finally:
         own_cluster.nodes[1].resume()
+
+
+# --- a node that hangs while a connection to it is opened ----------------------------------------
+
+
+@pytest.fixture
+def slow_to_promote() -> Iterator[RedisCluster]:
+    """A cluster in which a node may hang for long before it is replaced."""
+    options = ("--cluster-require-full-coverage", "no", "--cluster-node-timeout", "60000")
+    with RedisCluster(*options) as cluster:
+        yield cluster
+
+
+def test_a_frozen_primary_that_must_be_connected_anew_delays_no_renewal_of_the_others(
+    world: World, slow_to_promote: RedisCluster
+) -> None:
+    """A password, TLS or a client_name makes opening a connection wait for an answer."""
+    cluster = slow_to_promote
+    client = world.connect(cluster.url + "?client_name=app")
+    names = [next(names_on(cluster, number)) for number in (1, 0, 2)]
+    first, _, last = [world.do(client.lock(name, lease=1.5).acquire) for name in names]
+    cluster.nodes[0].ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+
+    cluster.nodes[0].pause()
+    try:
+        began = time.monotonic()
+        while time.monotonic() < began + 5.0:
+            assert not (first.lost or last.lost)
+            time.sleep(0.05)
+    finally:
+        cluster.nodes[0].resume()
+
+
+def test_nodes_are_asked_though_another_hangs_while_it_is_connected(
+    world: World, slow_to_promote: RedisCluster
+) -> None:
+    """Of the nodes that answer one is connected already and one is not."""
+    cluster = slow_to_promote
+    client = world.connect(cluster.url + "?client_name=app")
+    names = [next(names_on(cluster, number)) for number in (0, 1, 2)]
+    world.do(world.do(client.lock(names[2]).acquire).release)
+
+    cluster.nodes[0].pause()
+    try:
+        until = now() + 1.0
+        replies = world.do(lambda: client._session.run(looks(names, until)))
+        assert now() < until + 1.0
+    finally:
+        cluster.nodes[0].resume()
+    assert [isinstance(reply, StoreError) for reply in replies] == [True, False, False]
+
+
+def looks(names: list[str], until: float) -> Any:
+    """Look at each of these names, all at once."""
+    locks = RedisLocks("here", IN_SLOTS)
+    calls = [next(locks.look(name, until)) for name in names]
+    return together(calls)  # type: ignore[arg-type]
+
+
+def test_a_node_is_suspect_until_it_answers_whatever_the_others_say_of_it(
+    world: World, slow_to_promote: RedisCluster
+) -> None:
+    cluster = slow_to_promote
+    client = world.connect(cluster.url)
+    slots = client._session.backend._nodes.slots
+    frozen, other = (next(names_on(cluster, number)) for number in (0, 1))
+    for name in (frozen, other):
+        world.do(world.do(client.lock(name).acquire).release)
+    place = Address("127.0.0.1", cluster.nodes[0].port)
+
+    cluster.nodes[0].pause()
+    try:
+        with pytest.raises((StoreUnavailable, OutcomeUnknown)):
+            world.do(lambda: client.lock(frozen).acquire(timeout=0.3))
+        assert place in slots.suspects
+        assert len(world.do(lambda: client._session.run(primaries(now() + 5.0)))) == 3
+        assert place in slots.suspects
+    finally:
+        cluster.nodes[0].resume()
+    world.do(world.do(lambda: client.lock(frozen).acquire(timeout=10)).release)
+    assert not slots.suspects
+
+
+def primaries(until: float) -> Any:
+    """Ask for the map anew."""
+    return call(PRIMARIES, (), (), until)
+
+
+def test_a_node_that_does_not_answer_is_said_to_be_the_reason(
+    world: World, slow_to_promote: RedisCluster
+) -> None:
+    cluster = slow_to_promote
+    client = world.connect(cluster.url)
+    name = next(names_on(cluster, 0))
+    world.do(world.do(client.lock(name).acquire).release)
+
+    cluster.nodes[0].pause()
+    try:
+        for timeout in (0.3, 0.3, 0.0, 0.05):
+            with pytest.raises((StoreUnavailable, OutcomeUnknown)) as raised:
+                world.do(partial(client.lock(name).acquire, timeout=timeout))
+            assert type(raised.value).__name__ in ("StoreUnavailable", "OutcomeUnknown")
+            assert f"node 127.0.0.1:{cluster.nodes[0].port}" in str(raised.value)
+            assert "serves the slot" not in str(raised.value)
+    finally:
+        cluster.nodes[0].resume()
+
+
+def test_nodes_that_hang_are_closed_side_by_side(
+    slow_to_promote: RedisCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lazy, "CLOSING", 2.0)
+    frozen = [slow_to_promote.nodes[number] for number in (0, 1, 2)]
+    names = [next(names_on(slow_to_promote, number)) for number in (0, 1, 2)]
+    try:
+        assert asyncio.run(seconds_to_close(slow_to_promote.url, names, frozen)) < 3.5
+    finally:
+        for node in frozen:
+            node.resume()
+
+
+async def seconds_to_close(url: str, names: list[str], frozen: list[ClusterServer]) -> float:
+    """How long it takes to close a client that has asked nodes which hang."""
+    client = aio.connect(url)
+    link = client._session.link
+    for node in (None, *frozen):
+        if node is not None:
+            node.pause()
+        asked = asyncio.ensure_future(client._session.run(looks(names, now() + 20.0)))
+        await asyncio.wait((asked,), timeout=None if node is None else 0.1)
+    began = now()
+    await link.close()
+    took = now() - began
+    await client.close()
+    return took

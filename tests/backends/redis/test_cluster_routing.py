@@ -10,7 +10,7 @@ import pytest
 from interlock import OutcomeUnknown, StoreMisconfigured, StoreUnavailable
 from interlock.backends.redis.cluster.backend import ClusterBackend
 from interlock.backends.redis.cluster.nodes import UrlNodes
-from interlock.backends.redis.cluster.routing import LEAST, noted, settled
+from interlock.backends.redis.cluster.routing import LEAST, ask_again, noted, unrouted
 from interlock.backends.redis.cluster.slot_map import CLUSTER_MAP, Address, Destination, SlotMap
 from interlock.backends.redis.cluster.slots import slot_of
 from interlock.backends.redis.cluster.url import read_cluster_url
@@ -56,7 +56,7 @@ def ended(steps: Any, replies: list[Any]) -> Any:
 
 def test_moved_is_written_down_and_followed_at_once(slots: SlotMap) -> None:
     call = question()
-    steps = settled((call,), [refused(f"MOVED {SLOT} h:2", slots)], slots, 5.0)
+    steps = ask_again((call,), [refused(f"MOVED {SLOT} h:2", slots)], slots, 5.0)
 
     assert asked(next(steps)) == (call.operation, Destination(SECOND))
     assert ended(steps, [[1, 1]]) == [[1, 1]]
@@ -72,7 +72,7 @@ def test_moved_without_a_host_means_the_host_that_was_asked(slots: SlotMap) -> N
 
 def test_an_old_map_is_asked_for_where_the_slot_has_moved_to(slots: SlotMap) -> None:
     slots.learnt_at -= 60.0
-    steps = settled((question(),), [refused(f"MOVED {SLOT} h:2", slots)], slots, 5.0)
+    steps = ask_again((question(),), [refused(f"MOVED {SLOT} h:2", slots)], slots, 5.0)
 
     assert asked(next(steps)) == (CLUSTER_MAP, Destination(SECOND))
     told = [1, 1, [[0, 16383, [None, 2, b"id", []]]]]
@@ -82,7 +82,7 @@ def test_an_old_map_is_asked_for_where_the_slot_has_moved_to(slots: SlotMap) -> 
 
 def test_ask_is_followed_once_and_not_written_down(slots: SlotMap) -> None:
     call = question()
-    steps = settled((call,), [refused(f"ASK {SLOT} h:2", slots)], slots, 5.0)
+    steps = ask_again((call,), [refused(f"ASK {SLOT} h:2", slots)], slots, 5.0)
 
     assert asked(next(steps)) == (call.operation, Destination(SECOND, anyway=True))
     assert slots.route(call) == FIRST
@@ -93,7 +93,7 @@ def test_ask_is_followed_once_and_not_written_down(slots: SlotMap) -> None:
 
 
 def test_a_cluster_that_is_down_is_asked_for_its_map_after_each_pause(slots: SlotMap) -> None:
-    steps = settled((question(),), [refused("CLUSTERDOWN The cluster is down", slots)], slots, 5)
+    steps = ask_again((question(),), [refused("CLUSTERDOWN The cluster is down", slots)], slots, 5)
 
     assert asked(next(steps))[0] is CLUSTER_MAP
     assert type(steps.send([TOLD])) is Park
@@ -103,7 +103,7 @@ def test_a_cluster_that_is_down_is_asked_for_its_map_after_each_pause(slots: Slo
 
 def test_a_node_that_is_gone_is_asked_after_the_others(slots: SlotMap) -> None:
     gone = noted(not_sent(OSError("gone"), "here"), FIRST, slots)
-    steps = settled((question(),), [gone], slots, 5.0)
+    steps = ask_again((question(),), [gone], slots, 5.0)
 
     assert slots.route(question()) is None
     assert asked(next(steps)) == (CLUSTER_MAP, Destination(SECOND))
@@ -111,7 +111,7 @@ def test_a_node_that_is_gone_is_asked_after_the_others(slots: SlotMap) -> None:
 
 def test_where_no_node_tells_its_map_all_that_were_refused_hear_of_it(slots: SlotMap) -> None:
     gone = noted(not_sent(OSError("gone"), "here"), FIRST, slots)
-    steps = settled((question(), question()), [gone, "yes"], slots, 5.0)
+    steps = ask_again((question(), question()), [gone, "yes"], slots, 5.0)
 
     next(steps)
     steps.send([gone])
@@ -123,7 +123,7 @@ def test_where_no_node_tells_its_map_all_that_were_refused_hear_of_it(slots: Slo
 
 def test_a_server_without_a_cluster_is_misconfigured_and_nothing_was_done(slots: SlotMap) -> None:
     told = from_reply("ERR This instance has cluster support disabled, user_script", (), "node")
-    steps = settled((question(),), [refused("CLUSTERDOWN", slots)], slots, 5.0)
+    steps = ask_again((question(),), [refused("CLUSTERDOWN", slots)], slots, 5.0)
 
     next(steps)
     (failure,) = ended(steps, [told])
@@ -131,9 +131,47 @@ def test_a_server_without_a_cluster_is_misconfigured_and_nothing_was_done(slots:
     assert not failure.partial
 
 
+def test_the_reason_why_no_node_was_asked_is_the_true_one(slots: SlotMap) -> None:
+    call = question(-1.0)  # no time is left for the others to say more
+    slots.suspect(FIRST)
+    unknown = SlotMap([FIRST], "here")
+    unserved = SlotMap([FIRST], "here")
+    unserved.learn([1, 1, []], FIRST)
+
+    said = []
+    for each in (slots, unknown, unserved):
+        (failure,) = driven(ask_again((call,), [unrouted(call, each)], each, 5.0))
+        assert type(failure).__name__ == "StoreUnavailable"
+        said.append(str(failure))
+    assert said == [
+        "node h:1 of here does not answer, and no other keeps this name yet",
+        "no node of here has told yet which node keeps this name",
+        "no node of here serves the slot of this name; see CLUSTER SLOTS, and add it",
+    ]
+
+
+def driven(steps: Any) -> Any:
+    """What steps answer that ask nothing."""
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    return end.value.value
+
+
+def test_a_suspect_answers_or_serves_nothing_any_more(slots: SlotMap) -> None:
+    third = Address("h", 3)
+    for each in (FIRST, SECOND, third):
+        slots.suspect(each)
+
+    slots.learn(TOLD, SECOND)
+    assert slots.suspects == {FIRST, SECOND}  # what the map does not name, and no URL, is gone
+    noted([1, 1], SECOND, slots)
+    refused(f"MOVED {SLOT} h:2", slots, FIRST)
+    assert slots.suspects == set()
+
+
 def test_an_unknown_outcome_is_not_asked_again(slots: SlotMap) -> None:
     unknown = noted(OutcomeUnknown("silence"), FIRST, slots)
-    steps = settled((question(),), [unknown], slots, 5.0)
+    steps = ask_again((question(),), [unknown], slots, 5.0)
 
     with pytest.raises(StopIteration) as end:
         next(steps)
@@ -146,7 +184,7 @@ def test_a_call_whose_time_is_up_between_two_nodes_is_told_that_its_name_moves(
     slots: SlotMap, code: str
 ) -> None:
     left = refused(f"{code} {SLOT} h:2", slots)
-    steps = settled((question(LEAST / 2),), [left], slots, 5.0)
+    steps = ask_again((question(LEAST / 2),), [left], slots, 5.0)
 
     with pytest.raises(StopIteration) as end:
         next(steps)
@@ -158,7 +196,7 @@ def test_a_call_whose_time_is_up_between_two_nodes_is_told_that_its_name_moves(
 def test_what_was_written_and_not_confirmed_is_not_asked_again(slots: SlotMap) -> None:
     unconfirmed = refused("LOADING", slots)
     unconfirmed.partial = True
-    steps = settled((question(),), [unconfirmed], slots, 5.0)
+    steps = ask_again((question(),), [unconfirmed], slots, 5.0)
 
     with pytest.raises(StopIteration) as end:
         next(steps)
@@ -167,7 +205,7 @@ def test_what_was_written_and_not_confirmed_is_not_asked_again(slots: SlotMap) -
 
 def test_what_could_not_be_answered_in_time_is_not_sent(slots: SlotMap) -> None:
     again = refused("TRYAGAIN", slots)
-    steps = settled((question(LEAST / 2),), [again], slots, 5.0)
+    steps = ask_again((question(LEAST / 2),), [again], slots, 5.0)
 
     with pytest.raises(StopIteration) as end:
         next(steps)

@@ -16,7 +16,7 @@ import pytest
 import interlock
 from interlock import InterlockError
 from interlock.backends.redis.keys import Topic
-from interlock.backends.redis.transport.protocol import SUBSCRIBING
+from interlock.backends.redis.transport.protocol import SUBSCRIBE_TIMEOUT
 from interlock.drive import now
 from tests.support.faults import FaultProxy
 from tests.support.servers import RedisServer
@@ -106,7 +106,7 @@ def test_a_listener_waits_no_longer_than_it_has_time(
     began = time.monotonic()
     with world.do(lambda: client._session.link.listen(TOPICS, now() + worth)):
         took = time.monotonic() - began
-    assert min(worth, SUBSCRIBING) - 0.05 < took < min(worth, SUBSCRIBING) + SLACK
+    assert min(worth, SUBSCRIBE_TIMEOUT) - 0.05 < took < min(worth, SUBSCRIBE_TIMEOUT) + SLACK
 
 
 def test_a_subscription_that_was_late_is_heard_all_the_same(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from interlock import LockLost, OutcomeUnknown, StoreUnavailable
+from interlock import InterlockError, LockLost, OutcomeUnknown, StoreUnavailable
 from interlock.backends.redis.transport.connection import FRESH
 from interlock.recipes.lock import POLL_CAP
 from tests.support.servers import RedisServer
@@ -172,3 +174,31 @@ def test_try_after_a_restart_is_not_held_up_by_old_connections(
     hold = world.do(lambda: client.lock("k").acquire(blocking=False))
     assert hold is not None
     world.do(hold.release)
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["gone", "restarted"])
+def test_connections_that_a_dead_server_has_ended_are_closed_at_the_next_call(
+    world: World, own_redis: RedisServer, restarted: bool
+) -> None:
+    holder, client = world.connect(own_redis.url), world.connect(own_redis.url)
+    hold = world.do(holder.lock("k").acquire)
+    with raw(own_redis.port) as peek:
+        waiting = begin_waiting(world, peek, client.lock("k"))
+    world.do(hold.release)
+    world.do(waiting.result(10).release)
+    world.close_client(holder)
+
+    own_redis.kill()
+    if restarted:
+        own_redis.start()
+    time.sleep(FRESH)
+    with suppress(InterlockError):
+        world.do(lambda: client.lock("other").acquire(timeout=1))
+    assert eventually(lambda: ended_connections(own_redis.port) == 0)
+
+
+def ended_connections(port: int) -> int:
+    """How many connections a server has ended at a port, and this side has not: CLOSE-WAIT."""
+    facts = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    places = [remote for _, _, remote, state, *_ in facts if int(state, 16) == 8]
+    return sum(int(place.partition(":")[2], 16) == port for place in places)

@@ -6,7 +6,9 @@ as many timeouts as it has bytes.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import select
 import socket
 import time
 from collections.abc import Iterator
@@ -19,6 +21,10 @@ from interlock.backends.redis import aio
 from interlock.backends.redis.keys import Topic
 from interlock.backends.redis.locks import RedisLocks
 from interlock.backends.redis.transport import subscriber
+from interlock.backends.redis.transport.connection import BlockingConnection
+from interlock.backends.redis.transport.factories import UrlFactory
+from interlock.backends.redis.transport.protocol import command
+from interlock.backends.redis.url import read_url
 from interlock.drive import now
 from interlock.steps import together
 from tests.support.faults import FaultProxy
@@ -218,3 +224,36 @@ def test_a_wake_connection_whose_answers_drip_is_left(
 def subscribers(peek: Any) -> set[str]:
     """The connections that hear something."""
     return {each["id"] for each in peek.client_list() if each["sub"] != "0"}
+
+
+# --- readers that are late -----------------------------------------------------------------------
+
+
+def test_a_reply_that_has_come_is_read_though_its_reader_is_late(redis_url: str) -> None:
+    connection = BlockingConnection(UrlFactory(read_url(redis_url)), now() + 5.0)
+    try:
+        connection.prepare(until := now() + 0.05)
+        connection.send(command("PING") * 2)
+        select.select([connection], [], [])
+        time.sleep(max(0.0, until - now()) + 0.01)
+        assert [connection.read(), connection.read()] == [b"PONG"] * 2
+        with pytest.raises(TimeoutError):
+            connection.read()
+    finally:
+        connection.close()
+
+
+def test_a_reply_that_has_come_is_read_though_its_loop_is_late(redis_url: str) -> None:
+    asyncio.run(read_late(redis_url))
+
+
+async def read_late(redis_url: str) -> None:
+    link, loop = aio.RedisAsyncLink(UrlFactory(read_url(redis_url))), asyncio.get_running_loop()
+    try:
+        for worth, late in ((5.0, 0.0), (0.3, 0.31)):
+            asked: Any = next(LOCKS.look("k", now() + worth))
+            pending = link.call(asked)
+            loop.call_soon(time.sleep, late)
+            assert await pending is not None
+    finally:
+        await link.close()

@@ -8,6 +8,7 @@ import pytest
 
 import interlock
 from interlock import UsageError
+from interlock.backends.redis.cluster.url import read_cluster_url
 from interlock.backends.redis.url import RedisSettings, read_url
 
 CANARY = "c4n4ry"
@@ -44,6 +45,8 @@ WATCHED = {"timeout": 2.0, "connect_timeout": 2.0, "replicas": None, "service": 
 
 ACCEPTED |= {
     "redis+sentinel://h/m": {**WATCHED, "sentinels": (("h", 26379),)},
+    "valkey+sentinel://h/m": {**WATCHED, "sentinels": (("h", 26379),)},
+    "valkeys+sentinel://h/m": {**WATCHED, "sentinels": (("h", 26379),), "transport": "tls"},
     "Redis+Sentinel:///m": {**WATCHED, "sentinels": (("localhost", 26379),)},
     "redis+sentinel://a,b:7,[::1]:8/m/3": {
         **WATCHED,
@@ -67,6 +70,20 @@ ACCEPTED |= {
 @pytest.mark.parametrize("url", ACCEPTED)
 def test_url_is_read(url: str) -> None:
     assert read_url(url) == RedisSettings(**ACCEPTED[url])
+
+
+@pytest.mark.parametrize("scheme", ["redis", "rediss", "valkey", "valkeys"])
+def test_url_of_a_cluster_is_read(scheme: str) -> None:
+    settings, seeds, label = read_cluster_url(f"{scheme}+cluster://user:p%40w@a,b:7")
+    tls = scheme.endswith("ss") or scheme == "valkeys"
+
+    assert (settings.transport, settings.username, settings.password) == (
+        "tls" if tls else "tcp",
+        "user",
+        "p@w",
+    )
+    assert seeds == [("a", 6379), ("b", 7)]
+    assert label == f"{'rediss' if tls else 'redis'}+cluster://a:6379,b:7"
 
 
 REFUSED = {
@@ -110,6 +127,10 @@ REFUSED = {
     "service with a space": f"redis+sentinel://:{CANARY}@a/my%20service",
     "bare slash in the password before Sentinels": f"redis+sentinel://user:12/{CANARY}@h",
     "bare question mark before Sentinels": f"redis+sentinel://:12?{CANARY}@h/m",
+    "credentials before each Sentinel": f"redis+sentinel://u:{CANARY}@a,u:{CANARY}@b/m",
+    "bare at sign in the password before Sentinels": f"redis+sentinel://u:p@{CANARY}@a/m",
+    "credentials before each node": f"redis+cluster://u:{CANARY}@a,u:{CANARY}@b",
+    "missing node": f"redis+cluster://:{CANARY}@a,,b",
     "missing Sentinel": f"redis+sentinel://:{CANARY}@a,,b/m",
     "port of a Sentinel in words": f"redis+sentinel://:{CANARY}@a,b:port/m",
     "line break among Sentinels": f"redis+sentinel://:{CANARY}@a,b\n/m",
@@ -120,8 +141,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("wrong", REFUSED)
 def test_url_is_refused_without_repeating_the_password(wrong: str) -> None:
+    read = read_cluster_url if "+cluster" in REFUSED[wrong] else read_url
     with pytest.raises(UsageError) as refusal:
-        read_url(REFUSED[wrong])
+        read(REFUSED[wrong])
     assert CANARY not in str(refusal.value)
     assert refusal.value.__cause__ is None
     assert refusal.value.__context__ is None or refusal.value.__suppress_context__

@@ -18,7 +18,7 @@ from .restart_guard import RestartGuard
 from .transport.handshakes import ConnectionFactory, PrimaryFinder, moves_of, unobserved
 from .transport.lazy import LazyConnection
 from .transport.mux import Mux, PendingReply
-from .transport.protocol import SUBSCRIBING, Sharded, never
+from .transport.protocol import SUBSCRIBE_TIMEOUT, Sharded, never
 
 log = logging.getLogger("interlock.redis")
 
@@ -26,7 +26,7 @@ log = logging.getLogger("interlock.redis")
 QUIET = 5.0
 
 #: Seconds that the Sentinels have to say whether the primary is still the same.
-CHECKING = 2.0
+CHECK_TIMEOUT = 2.0
 
 
 class RedisAsyncLink(TaskParking, Quiet):
@@ -88,7 +88,7 @@ class RedisAsyncLink(TaskParking, Quiet):
         """Ask a node of a cluster for a slot that is just moving there."""
         self._bind()
         if self._calls.mux is None:
-            await settled(self._calls.opening(), request.until)
+            await wait_until(self._calls.opening(), request.until)
         if self._calls.mux is None:
             raise Unreached(f"cannot reach {self._factory.label}", self._factory.label)
         return await self._calls.mux.ask_anyway(request)
@@ -106,7 +106,7 @@ class RedisAsyncLink(TaskParking, Quiet):
 
     async def _check(self, finder: PrimaryFinder) -> None:
         try:
-            await finder.check_async(now() + CHECKING)
+            await finder.check_async(now() + CHECK_TIMEOUT)
         finally:
             self._checking = None
         self._leave_former()
@@ -134,7 +134,7 @@ class RedisAsyncLink(TaskParking, Quiet):
     async def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
         self._bind()
         wakes = TaskWakes(lambda: self._leave(wakes, topics))
-        limit = min(until, now() + SUBSCRIBING)
+        limit = min(until, now() + SUBSCRIBE_TIMEOUT)
         for topic in topics:
             self._listeners.setdefault(topic, set()).add(wakes)
         try:
@@ -152,11 +152,11 @@ class RedisAsyncLink(TaskParking, Quiet):
         sent = self._subscribed.get(channel)
         if sent is None:
             if self._wakes.mux is None:
-                await settled(self._wakes.opening(), until)
+                await wait_until(self._wakes.opening(), until)
             if self._wakes.mux is None:
                 return
             sent = self._subscribed.get(channel) or self._request(channel, self._wakes.mux)
-        await settled(sent, until)
+        await wait_until(sent, until)
         refusal = sent.exception() if sent.done() else None
         if refusal is not None and not isinstance(refusal, StoreUnavailable | OutcomeUnknown):
             raise refusal
@@ -235,7 +235,7 @@ class RedisAsyncLink(TaskParking, Quiet):
     async def _resubscribe(self, channels: set[str]) -> bool:
         try:
             for channel in channels:
-                await self._subscribe(channel, now() + SUBSCRIBING)
+                await self._subscribe(channel, now() + SUBSCRIBE_TIMEOUT)
         except StoreError as failure:
             log.warning("this client cannot listen for wakes, so its waiters poll: %s", failure)
         subscribed = channels <= self._subscribed.keys()
@@ -274,8 +274,7 @@ class RedisAsyncLink(TaskParking, Quiet):
             if task is not None:
                 task.cancel()
                 await asyncio.wait((task,))
-        await self._calls.close()
-        await self._wakes.close()
+        await asyncio.gather(*(each.close() for each in {self._calls, self._wakes}))
 
 
 class GuardedAsyncLink(RedisAsyncLink):
@@ -289,7 +288,7 @@ class GuardedAsyncLink(RedisAsyncLink):
         return super().call(self._guard.guarded(request))
 
 
-async def settled(future: asyncio.Future[Any], until: float) -> None:
+async def wait_until(future: asyncio.Future[Any], until: float) -> None:
     """Wait for something that goes on if the waiting task is cancelled, but not longer."""
     await asyncio.wait((future,), timeout=max(0.0, until - now()))
 
@@ -299,7 +298,7 @@ def all_of(calls: Sequence[Sent]) -> Sent:
     whole: Sent = Sent()
     left = len(calls)
 
-    def settled(_: object) -> None:
+    def count_down(_: object) -> None:
         nonlocal left
         left -= 1
         if left == 0:
@@ -308,7 +307,7 @@ def all_of(calls: Sequence[Sent]) -> Sent:
     if not calls:
         whole.set_result([])
     for each in calls:
-        each.add_done_callback(settled)
+        each.add_done_callback(count_down)
     return whole
 
 

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 import re
 
-from ...errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
+from ...errors import (
+    OutcomeUnknown,
+    StoreError,
+    StoreMisconfigured,
+    StoreUnavailable,
+    internal,
+)
 from ...ledger import OtherKind
 from ...words import duration
 
@@ -57,6 +63,7 @@ _GUARDED = re.compile(r"GUARDED (\d+)")
 _REDIRECTED = re.compile(r"(MOVED|ASK) (\d+) (.*):(\d+)")
 
 
+@internal
 class Refused(StoreUnavailable):
     """A server refused for the time being, and executed nothing."""
 
@@ -64,6 +71,7 @@ class Refused(StoreUnavailable):
     code = ""
 
 
+@internal
 class Redirected(Refused):
     """A node of a cluster says which node to ask, for good (MOVED) or this once (ASK)."""
 
@@ -72,10 +80,12 @@ class Redirected(Refused):
     where: tuple[str, int]
 
 
+@internal
 class Unreached(StoreUnavailable):
     """No connection could be made: nothing was asked."""
 
 
+@internal
 class Denied(StoreMisconfigured):
     """A right was missing in the middle of a script, which may have written before."""
 

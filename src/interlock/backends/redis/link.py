@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -21,12 +20,13 @@ from .transport.connection import BlockingConnection, NotRedis, close_all
 from .transport.handshakes import ConnectionFactory, moves_of, unobserved
 from .transport.protocol import ASKING, Sharded, command, never, packed
 from .transport.subscriber import Subscriber, Subscription
+from .transport.weak_registry import WeakRegistry
 
 #: Idle connections that are kept; threads beyond that open and close their own.
 KEPT = 16
 
 #: Seconds that a call waits at most for the Sentinels to say whether the primary is the same.
-CHECKING = 0.3
+CHECK_PATIENCE = 0.3
 
 
 class RedisLink(ThreadParking, Quiet):
@@ -41,7 +41,7 @@ class RedisLink(ThreadParking, Quiet):
         self._closed = self._forked = False
         self._idle: deque[BlockingConnection] = deque()
         #: Every connection, also those on which a question is under way.
-        self._connections: weakref.WeakSet[BlockingConnection] = weakref.WeakSet()
+        self._connections: WeakRegistry[BlockingConnection] = WeakRegistry()
         self._subscriber = Subscriber(self._connect, self._factory.label, sharded)
 
     def call(self, request: Call) -> Reply:
@@ -63,11 +63,18 @@ class RedisLink(ThreadParking, Quiet):
         return reply
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
-        return self.replies(self.send(requests), requests)
-
-    def send(self, requests: tuple[Call, ...]) -> BlockingConnection:
-        """Send calls together; their replies are read apart, on the connection."""
         connection = self._borrow(min(request.until for request in requests))
+        self._send(connection, requests)
+        return self.replies(connection, requests)
+
+    def send_at_once(self, requests: tuple[Call, ...]) -> BlockingConnection | None:
+        """Send calls together if a connection is open, which answers with their replies."""
+        connection = self._reuse(min(request.until for request in requests))
+        if connection is not None:
+            self._send(connection, requests)
+        return connection
+
+    def _send(self, connection: BlockingConnection, requests: tuple[Call, ...]) -> None:
         try:
             connection.send(b"".join(packed(request) for request in requests))
         except OSError as cause:
@@ -75,7 +82,6 @@ class RedisLink(ThreadParking, Quiet):
         except BaseException:
             connection.close()
             raise
-        return connection
 
     def replies(self, connection: BlockingConnection, requests: tuple[Call, ...]) -> list[Reply]:
         """Read the replies to what was sent together."""
@@ -187,7 +193,8 @@ class RedisLink(ThreadParking, Quiet):
         finder = self._factory.finder
         if finder is not None and finder.is_due():
             at = now()
-            finder.check(at + min((until - at) / 4, CHECKING))  # the call itself needs time too
+            # The call itself needs time too.
+            finder.check(at + min((until - at) / 4, CHECK_PATIENCE))
         if self._generation != self._factory.generation:
             self._leave_former()
 
@@ -195,7 +202,7 @@ class RedisLink(ThreadParking, Quiet):
         """End every connection to a server that is not the primary any more."""
         self._generation = self._factory.generation
         close_all(self._idle)
-        for connection in list(self._connections):
+        for connection in self._connections.every():
             if connection.generation != self._generation:
                 connection.shut_down()  # a question that is under way ends now
         self._tell_moved()
@@ -214,17 +221,24 @@ class RedisLink(ThreadParking, Quiet):
         factory = self._factory
         if factory.finder is not None or self._generation != factory.generation:
             self._follow(until)
+        connection = self._reuse(until)
+        if connection is None:
+            connection = self._connect(until)
+            connection.prepare(until)
+        return connection
+
+    def _reuse(self, until: float) -> BlockingConnection | None:
+        """A connection that is open; None where none is idle."""
         try:
             while True:
                 connection = self._idle.pop()
-                if connection.prepare(until) and not connection.outlived():
+                if not connection.prepare(until):
+                    self._subscriber.drop_unused()  # it may have been ended as well
+                elif not connection.outlived():
                     return connection
                 connection.close()
         except IndexError:
-            pass  # none is idle; a failure to connect must not show this one as its reason
-        connection = self._connect(until)
-        connection.prepare(until)
-        return connection
+            return None
 
     def _connect(self, until: float) -> BlockingConnection:
         if self._closed:
@@ -234,6 +248,7 @@ class RedisLink(ThreadParking, Quiet):
         except StoreError:
             if self._forked:
                 raise forked(self._factory.label) from None
+            self._subscriber.drop_unused()
             raise
         self._connections.add(connection)
         self._tell_moved()
@@ -266,14 +281,14 @@ class RedisLink(ThreadParking, Quiet):
         # The sockets are the parent's as well; they are left to it, untouched.
         inherited.append((self._idle, self._subscriber, self._connections))
         self._idle, self._closed, self._forked = deque(), True, True
-        for connection in list(self._connections):
+        for connection in self._connections.every():
             connection.abandon()
 
     def close(self) -> None:
         self._closed = True
         close_all(self._idle)
         self._subscriber.close()
-        for connection in list(self._connections):  # a question that is under way ends now
+        for connection in self._connections.every():  # a question that is under way ends now
             connection.shut_down()
 
 

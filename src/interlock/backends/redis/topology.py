@@ -23,7 +23,7 @@ from collections.abc import Callable, Generator, Sequence
 from copy import copy
 from typing import Any, NamedTuple, TypeAlias
 
-from ...errors import StoreError, StoreMisconfigured, StoreUnavailable
+from ...errors import StoreError, StoreMisconfigured, StoreUnavailable, internal
 from ...steps import Call, Reply
 from .url import spelled_address
 
@@ -162,6 +162,7 @@ _KINDS = {"slave": "replica by now, and another one its primary", "sentinel": "S
 # --- confirmation by replicas --------------------------------------------------------------------
 
 
+@internal
 class Unconfirmed(StoreUnavailable):
     """Too few replicas have what was written; the primary has it, so it must be withdrawn."""
 

@@ -18,7 +18,10 @@ from ...model import SHORTEST_LEASE, as_seconds, checked_count, spelled
 from ...passwords import Password
 
 #: Where Sentinels are asked for the server, and how they and it are reached.
-SENTINEL_SCHEMES = {"redis+sentinel": "tcp", "rediss+sentinel": "tls"}
+SENTINEL_SCHEMES = {
+    **dict.fromkeys(("redis+sentinel", "valkey+sentinel"), "tcp"),
+    **dict.fromkeys(("rediss+sentinel", "valkeys+sentinel"), "tls"),
+}
 
 SCHEMES = {
     **dict.fromkeys(("redis", "valkey"), "tcp"),
@@ -138,8 +141,8 @@ def _read_sentinels(url: str, scheme: str) -> RedisSettings:
     """Read `scheme://user:password@h1,h2:26380,h3/service/db?name=value`."""
     rest = url.partition("://")[2]
     netloc = re.split("[/?#]", rest, maxsplit=1)[0]
-    credentials, at, hosts = netloc.rpartition("@")
-    parts = split_url(f"redis://{credentials}{at}{rest[len(netloc) :]}")
+    credentials, hosts = split_hosts(netloc)
+    parts = split_url(f"redis://{credentials}{rest[len(netloc) :]}")
     service, _, db = parts.path.strip("/").partition("/")
     if not _SERVICE.fullmatch(service):
         # What stands here may be half of a password with a slash in it: it is not repeated.
@@ -152,11 +155,24 @@ def _read_sentinels(url: str, scheme: str) -> RedisSettings:
     return RedisSettings(**{**given, **_credentials(parts), **_parameters(parts.query)})
 
 
-def _sentinels(hosts: str) -> tuple[tuple[str, int], ...]:
-    """The address of each Sentinel, once."""
-    if "," in hosts and "" in hosts.split(","):
+def split_hosts(netloc: str) -> tuple[str, list[str]]:
+    """What stands before several hosts, with its '@', and each of them."""
+    credentials, at, hosts = netloc.rpartition("@")
+    if "@" in credentials:
+        # What stands there may be a password, or half of one: it is not repeated.
+        raise UsageError(
+            "the URL has more than one '@': user and password stand once, before the first host, "
+            "and count for all; a '@' in them is written as %40"
+        )
+    places = hosts.split(",")
+    if len(places) > 1 and not all(places):
         raise UsageError("a host is missing before or after a ',' in the URL")
-    parts = (split_url(f"redis://{host}") for host in hosts.split(","))
+    return credentials + at, places
+
+
+def _sentinels(hosts: list[str]) -> tuple[tuple[str, int], ...]:
+    """The address of each Sentinel, once."""
+    parts = (split_url(f"redis://{host}") for host in hosts)
     return tuple(dict.fromkeys(_host_and_port(each, SENTINEL_PORT) for each in parts))
 
 

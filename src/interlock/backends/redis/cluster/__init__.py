@@ -4,6 +4,7 @@ slots.py       pure: the slot of a key, and how names lie in slots
 slot_map.py    which node serves which slot, as far as is known
 routing.py     what becomes of a call that a node refused: the steps that both links run
 link.py, aio.py   the two links: one link of a single server for each node
+by_node.py     blocking calls to several nodes at once
 nodes.py       how each node is reached: by a URL, or as a client of the user's does
 doctor.py      what makes these locks unsafe
 directory.py   the names of all nodes

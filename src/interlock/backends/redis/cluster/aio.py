@@ -15,7 +15,7 @@ from ....tasks import TaskParking, pause_task
 from ..aio import RedisAsyncLink, all_of
 from ..transport.mux import PendingReply
 from .nodes import Nodes
-from .routing import PRIMARIES, follow, is_passing, learn, noted, settled, unrouted
+from .routing import PRIMARIES, ask_again, follow, is_passing, learn, noted, unrouted
 from .slot_map import Address, Destination, SlotMap, SlotWakes
 
 
@@ -67,10 +67,10 @@ class ClusterAsyncLink(TaskParking, Quiet):
         pending.cluster, pending.request, pending.address = self, request, address
         try:
             if address is None:
-                self.reroute(pending, unrouted(slots))
+                self.reroute(pending, unrouted(request, slots))
             else:
                 link = self._links.get(address) or self.link_to(address)
-                link.send(pending, slots.spoken(request))
+                link.send(pending, slots.sharded_call(request))
         except StoreError as failure:
             pending.set_exception(failure)
         return pending
@@ -97,7 +97,7 @@ class ClusterAsyncLink(TaskParking, Quiet):
 
     async def _reroute(self, pending: RoutedReply, refused: StoreError) -> None:
         request: Any = pending.request
-        steps = settled((request,), [refused], self.slots, self._limit)
+        steps = ask_again((request,), [refused], self.slots, self._limit)
         (reply,) = await arun(steps, self._by_node)
         if isinstance(reply, StoreError):
             pending.set_exception(reply)
@@ -159,8 +159,8 @@ class ClusterAsyncLink(TaskParking, Quiet):
             task.cancel()
         if self._rerouting:
             await asyncio.wait(self._rerouting)
-        for link in list(self._links.values()):
-            await link.close()
+        # Each waits a moment for replies that are on their way, and none for another.
+        await asyncio.gather(*(link.close() for link in self._links.values()))
 
 
 class AsyncByNode:
@@ -178,14 +178,13 @@ class AsyncByNode:
     async def _ask(self, request: Call) -> Reply:
         node: Destination | None = request.node
         if node is None:
-            return unrouted(self._slots)
+            return unrouted(request, self._slots)
         try:
-            link, spoken = self._link_to(node.address), self._slots.spoken(request)
-            if node.anyway:
-                return await link.ask_anyway(spoken)
-            return await link.call(spoken)
+            link, call = self._link_to(node.address), self._slots.sharded_call(request)
+            reply = await (link.ask_anyway(call) if node.anyway else link.call(call))
         except StoreError as failure:
-            return noted(failure, node.address, self._slots)
+            reply = failure
+        return noted(reply, node.address, self._slots)
 
     async def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
         """Listen on the node that stands before the topics."""

@@ -21,7 +21,13 @@ from copy import copy
 from typing import Any
 
 from ....drive import now
-from ....errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
+from ....errors import (
+    OutcomeUnknown,
+    StoreError,
+    StoreMisconfigured,
+    StoreUnavailable,
+    internal,
+)
 from ....steps import Call, Reply, Steps, listen, park, together
 from ..errors import Redirected, Refused, Unreached
 from .slot_map import CLUSTER_MAP, Address, Destination, SlotMap, SlotWakes
@@ -40,23 +46,31 @@ HOPS = 3
 TELLING = 0.5
 
 #: Seconds for which a map is good enough, though a slot has moved since.
-FRESH = 1.0
+MAP_AGE = 1.0
 
 #: Answered by the link itself: the nodes that serve slots.
 PRIMARIES: Any = "primaries"
 
 
+@internal
 class Unrouted(Refused):
     """It is not known, or not certain, which node serves a slot; nothing was asked."""
 
 
-def unrouted(slots: SlotMap) -> Unrouted:
-    """Why a call was not sent yet; raised only if no node ever serves its slot."""
-    words = f"no node of {slots.label} serves the slot of this name; see CLUSTER SLOTS, and add it"
+def unrouted(call: Call, slots: SlotMap) -> Unrouted:
+    """Why a call was not sent yet; raised only if that stays so until its time is up."""
+    if not slots.learnt:
+        words = f"no node of {slots.label} has told yet which node keeps this name"
+    elif (owner := slots.owner_of(call)) is not None:
+        words = f"node {owner} of {slots.label} does not answer, and no other keeps this name yet"
+    else:
+        words = (
+            f"no node of {slots.label} serves the slot of this name; see CLUSTER SLOTS, and add it"
+        )
     return Unrouted(words, slots.label)
 
 
-def settled(
+def ask_again(
     calls: Sequence[Call], replies: list[Any], slots: SlotMap, limit: float
 ) -> Steps[list[Reply]]:
     """Ask again for what was refused, until each call is answered or its time is up.
@@ -122,11 +136,13 @@ def _placed(call: Call, refused: StoreError, slots: SlotMap, latest: float) -> C
 
 def noted(reply: Reply, asked: Address, slots: SlotMap) -> Reply:
     """Write down what a reply says of the node that was asked."""
+    if isinstance(reply, (OutcomeUnknown, Unreached)):
+        slots.suspect(asked)
+        return reply
+    slots.trust(asked)
     if isinstance(reply, Redirected):
         where = slots.note(reply, asked)
         reply.where = (where.host, where.port)
-    elif isinstance(reply, (OutcomeUnknown, Unreached)):
-        slots.suspect(asked)
     return reply
 
 
@@ -154,7 +170,7 @@ def _learn(met: list[Any], slots: SlotMap, until: float) -> Steps[StoreError | N
     """Ask for the map where what was met says that ours is wrong; answers what went wrong."""
     wrong = [reply for reply in met if not _is_local(reply)]
     moved = [reply for reply in wrong if isinstance(reply, Redirected)]
-    if not wrong or (len(moved) == len(wrong) and now() < slots.learnt_at + FRESH):
+    if not wrong or (len(moved) == len(wrong) and now() < slots.learnt_at + MAP_AGE):
         return None
     # The node that a slot has moved to knows of it before the others do.
     first = [Address(*reply.where) for reply in moved]

@@ -93,12 +93,18 @@ class SlotMap:
         self._primaries: set[Address] = set()
         #: Whether the servers have channels of slots, and the client may use them.
         self._sharded = False
-        #: Nodes that have failed to answer: before they are asked again, the others are asked
-        #: whether they still serve what they did; and so no other node has to wait for them.
+        #: Nodes that have failed to answer, until they do: before they are asked again, the others
+        #: are asked whether they still serve what they did; and so no other node has to wait for
+        #: them.  What the others say of such a node does not end it.
         self.suspects: set[Address] = set()
         self.learnt_at = -math.inf
         #: Whom to ask for a key, as was found before; forgotten with every change.
         self.routes: dict[str, Address] = {}
+
+    @property
+    def learnt(self) -> bool:
+        """Whether a node has told its map."""
+        return self._owners is not None
 
     def owner(self, slot: int) -> Address | None:
         return None if self._owners is None else self._owners[slot]
@@ -122,6 +128,10 @@ class SlotMap:
         """A node has failed to answer."""
         self.suspects.add(address)
         self.routes = {}
+
+    def trust(self, address: Address) -> None:
+        """A node has answered."""
+        self.suspects.discard(address)
 
     def primaries(self) -> list[Address]:
         """Every node that serves a slot."""
@@ -152,7 +162,7 @@ class SlotMap:
         self._sharded = self._may_shard and bool(answer[1])
         self._owners, self.learnt_at = owners, now()
         self._primaries = primaries
-        self.suspects.clear()
+        self.suspects &= {*primaries, *self.seeds}
         self.routes = {}
 
     def replicas(self, answer: Any, asked: Address) -> dict[Address, Address]:
@@ -175,7 +185,7 @@ class SlotMap:
         """Whether a channel is listened to as one of its slot."""
         return self._sharded and channel.startswith(JAVA)
 
-    def spoken(self, request: Call) -> Call:
+    def sharded_call(self, request: Call) -> Call:
         """A call as it is sent: where Java listens on channels of slots, it is told there."""
         operation, keys, args, until, node = request
         if not self._sharded or (twin := _in_shards(operation.name)) is None:

@@ -10,10 +10,13 @@ from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode
 
 from ....errors import UsageError
-from ..url import RedisSettings, read_url, split_url
+from ..url import RedisSettings, read_url, split_hosts, split_url
 from .slot_map import Address
 
-CLUSTER_SCHEMES = {"redis+cluster": "redis", "rediss+cluster": "rediss"}
+CLUSTER_SCHEMES = {
+    **dict.fromkeys(("redis+cluster", "valkey+cluster"), "redis"),
+    **dict.fromkeys(("rediss+cluster", "valkeys+cluster"), "rediss"),
+}
 
 _CHANNELS = "sharded_channels"
 
@@ -22,13 +25,10 @@ def read_cluster_url(url: str) -> tuple[RedisSettings, list[Address], str]:
     """Read a URL: the settings of every node, where to ask first, and what to call the cluster."""
     parts = split_url(url)
     scheme = CLUSTER_SCHEMES[parts.scheme.lower()]
-    credentials, at, hosts = parts.netloc.rpartition("@")
+    credentials, places = split_hosts(parts.netloc)
     sharded, query = _split_query(parts.query)
     rest = parts._replace(scheme="", netloc="", query=query).geturl()
-    places = hosts.split(",")
-    if not all(places) and len(places) > 1:
-        raise UsageError("a host is missing between two commas in the URL")
-    nodes = [read_url(f"{scheme}://{credentials}{at}{place}{rest}", None) for place in places]
+    nodes = [read_url(f"{scheme}://{credentials}{place}{rest}", None) for place in places]
     if nodes[0].db != 0:
         raise UsageError("a cluster has only database 0: leave the database out of the URL")
     if nodes[0].restart_guard:
@@ -38,7 +38,7 @@ def read_cluster_url(url: str) -> tuple[RedisSettings, list[Address], str]:
         )
     seeds = list(dict.fromkeys(Address(node.host, node.port) for node in nodes))
     settings = replace(nodes[0], sharded_channels=sharded)
-    return settings, seeds, f"{parts.scheme.lower()}://{','.join(map(str, seeds))}"
+    return settings, seeds, f"{scheme}+cluster://{','.join(map(str, seeds))}"
 
 
 def _split_query(query: str) -> tuple[bool, str]:

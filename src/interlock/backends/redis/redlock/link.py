@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import select
-import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +16,7 @@ from ....steps import Call, Enough, Reply, Wakes
 from ..errors import not_answered
 from ..link import RedisLink
 from ..transport.factories import UrlFactory
+from ..transport.weak_registry import WeakRegistry
 from ..url import RedisSettings
 from .connection import AwaitedReply, ForkFlag, NodeConnection
 from .meeting import SUBSCRIBING, Meeting, NodeWakes
@@ -121,7 +121,7 @@ class QuorumLink(ThreadParking, Quiet):
         self._ears = [RedisLink(UrlFactory(settings)) for settings in nodes]
         self._idle: deque[NodeConnections] = deque()
         #: All connections, also those on which a question is under way.
-        self._connections: weakref.WeakSet[NodeConnections] = weakref.WeakSet()
+        self._connections: WeakRegistry[NodeConnections] = WeakRegistry()
 
     def call(self, request: Call) -> Reply:
         (reply,) = self.together((request,))
@@ -187,7 +187,7 @@ class QuorumLink(ThreadParking, Quiet):
         # The sockets are the parent's as well; they are left to it, untouched.
         inherited.append((self._idle, self._connections))
         self._idle, self._closed, self._fork.raised = deque(), True, True
-        for connections in list(self._connections):
+        for connections in self._connections.every():
             connections.abandon()
 
     def close(self) -> None:
@@ -199,7 +199,7 @@ class QuorumLink(ThreadParking, Quiet):
                 self._idle.pop().close()
             except IndexError:
                 break  # another thread was quicker
-        for connections in list(self._connections):  # a question that is under way ends now
+        for connections in self._connections.every():  # a question that is under way ends now
             connections.shut_down()
 
 

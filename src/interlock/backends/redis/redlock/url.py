@@ -12,10 +12,16 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from ....errors import UsageError
-from ..url import LONGEST_LEASE, RedisSettings, guarding_parameter
+from ..url import LONGEST_LEASE, RedisSettings, guarding_parameter, split_hosts
 from ..url import read_url as read_node
 
 _OWN = ("longest_lease", "restart_guard")
+
+#: What a URL of one server may say, and here would change nothing.
+_WITHOUT_EFFECT = {
+    "replicas": "a majority of the nodes confirms each grant, and no replica does",
+    **dict.fromkeys(("ca_certs", "certfile", "keyfile"), "there is no TLS"),
+}
 
 
 @dataclass(frozen=True)
@@ -38,11 +44,12 @@ def read_url(url: str) -> RedlockSettings:
     """Read a URL, or say which part of it is wrong; the password is never repeated."""
     _, _, rest = url.partition("://")
     ends = min((place for place in map(rest.find, "/?#") if place >= 0), default=len(rest))
-    people, at, hosts = rest[:ends].rpartition("@")
+    credentials, places = split_hosts(rest[:ends])
     own, query = _split_query(url)
     tail = rest[ends:].partition("?")[0] + (f"?{query}" if query else "")
-    places = [host for host in hosts.split(",") if host]
-    nodes = tuple(read_node(f"redis://{people}{at}{host}{tail}") for host in places)
+    if places == [""]:
+        places = []
+    nodes = tuple(read_node(f"redis://{credentials}{host}{tail}") for host in places)
     _check_nodes(nodes)
     return RedlockSettings(nodes, **own)
 
@@ -53,6 +60,9 @@ def _split_query(url: str) -> tuple[dict[str, Any], str]:
         pairs = parse_qsl(urlsplit(url).query, keep_blank_values=True)
     except ValueError:
         raise UsageError("the host in the URL is not a host name or address") from None
+    for word, _ in pairs:
+        if word in _WITHOUT_EFFECT:
+            raise UsageError(f"redlock:// has no {word!r}: {_WITHOUT_EFFECT[word]}; leave it out")
     own = {word: guarding_parameter(word, value) for word, value in pairs if word in _OWN}
     return own, urlencode([pair for pair in pairs if pair[0] not in _OWN])
 

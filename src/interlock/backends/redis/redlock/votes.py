@@ -7,7 +7,13 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
-from ....errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
+from ....errors import (
+    OutcomeUnknown,
+    StoreError,
+    StoreMisconfigured,
+    StoreUnavailable,
+    internal,
+)
 from ....ledger import BURIED, BUSY, GRANTED
 from ....words import duration
 from ..scripts import in_seconds, text
@@ -17,6 +23,7 @@ from .decide import Decision, decide, free_after, majority
 GUARDED = 4
 
 
+@internal
 class Unawaited(OutcomeUnknown):
     """What a link answers for a node whose answer was not awaited, because others were enough."""
 

@@ -23,7 +23,7 @@ from ....errors import UsageError
 from ..topology import Primary
 from ..url import SENTINEL_TIMEOUT, spelled_address
 from .factories import FoundServer, KnownServer, made
-from .handshakes import RecordedOpening, TimedOpening
+from .openings import RecordedOpening, TimedOpening
 from .sentinels import Sentinels
 
 #: What a cluster client puts there for its own connections: they would be its own to manage, and

@@ -19,7 +19,8 @@ import hiredis
 
 from ....drive import now
 from ....steps import Reply
-from .handshakes import ConnectionFactory, abandon_socket, open_blocking, socket_of
+from .handshakes import ConnectionFactory, open_blocking
+from .openings import abandon_socket, socket_of
 from .protocol import INCOMPLETE, new_reader
 
 #: Seconds after which an idle connection is looked at before it is used again.
@@ -65,7 +66,7 @@ class BlockingConnection:
 
     def __init__(self, factory: ConnectionFactory, until: float) -> None:
         self._connection = open_blocking(factory, until)
-        #: What it was opened for: see `handshakes.Opening`.
+        #: What it was opened for: see `openings.Opening`.
         self.generation: int = self._connection.generation
         self.replicas: int = self._connection.replicas
         self._recount_at: float = self._connection.recount_at
@@ -97,7 +98,7 @@ class BlockingConnection:
     def prepare(self, until: float) -> bool:
         """Get ready for replies until then; False when the server has closed it meanwhile."""
         at = now()
-        if at - self._used_at > FRESH and self._ended():
+        if at - self._used_at > FRESH and self._readable():
             return False
         self._used_at, timeout = at, until - at
         if timeout > 0.98 * self._limit:
@@ -112,7 +113,8 @@ class BlockingConnection:
             return False
         return True
 
-    def _ended(self) -> bool:
+    def _readable(self) -> bool:
+        """Whether something has come; on an idle connection that is its end."""
         if not hasattr(select, "poll"):  # Windows, where select takes any socket
             return bool(select.select([self._socket], [], [], 0)[0])
         poll = select.poll()
@@ -171,11 +173,17 @@ class BlockingConnection:
         return reply
 
     def read_until(self, until: float) -> Reply:
-        """The next reply or message; INCOMPLETE when it has not come by then."""
-        data = b""
+        """The next reply or message; INCOMPLETE when it has not come by then.
+
+        What has come already is read once in any case, though its reader is late.
+        """
+        data, late = b"", False
         try:
             while (reply := self._gets()) is INCOMPLETE:
-                self._feed(data := self._receive(until))
+                if late:
+                    return INCOMPLETE
+                late = now() >= until
+                self._feed(data := self._receive_at_once() if late else self._receive(until))
         except TimeoutError:
             return INCOMPLETE
         except hiredis.ProtocolError as error:
@@ -194,6 +202,12 @@ class BlockingConnection:
         if not data:
             raise ConnectionError("the server closed the connection")
         return data
+
+    def _receive_at_once(self) -> bytes:
+        """What has come already."""
+        if not self._readable():
+            raise TimeoutError("timed out")
+        return self._receive(now() + 0.02)
 
     def _limit_until(self, until: float) -> float:
         left = until - now()

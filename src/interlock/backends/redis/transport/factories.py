@@ -16,7 +16,8 @@ from redis.retry import Retry
 from ....passwords import asked
 from ..topology import Primary
 from ..url import RedisSettings, spelled_address
-from .handshakes import PrimaryFinder, RecordedOpening, TimedOpening
+from .handshakes import PrimaryFinder
+from .openings import RecordedOpening, TimedOpening
 from .sentinels import Sentinels, sentinel_settings
 
 BLOCKING = {

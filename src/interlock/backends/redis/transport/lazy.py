@@ -12,8 +12,10 @@ from ....drive import now
 from ....errors import InterlockError, StoreUnavailable, closed
 from ....steps import Call
 from ....tasks import Sent
-from .handshakes import ConnectionFactory, open_asyncio, retire, transport_of
+from ..errors import Unreached
+from .handshakes import ConnectionFactory, open_asyncio
 from .mux import Mux, PendingReply
+from .openings import retire, transport_of
 
 #: Seconds that closing waits for replies that are on their way.
 CLOSING = 1.0
@@ -57,8 +59,8 @@ class LazyConnection:
         for unsent in list(self._unsent):
             if unsent[0] is pending:
                 self._unsent.remove(unsent)
-                failure = StoreUnavailable(f"cannot reach {self._factory.label} in time")
-                pending.set_exception(failure)
+                label = self._factory.label
+                pending.set_exception(Unreached(f"cannot reach {label} in time", label))
 
     def opening(self) -> asyncio.Task[None]:
         """The task that opens the connection; one for all callers."""

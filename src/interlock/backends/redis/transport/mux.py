@@ -67,7 +67,7 @@ class Mux(asyncio.Protocol):
         self._alone = True
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = float("inf")
-        #: What it was opened for: see `handshakes.Opening`.
+        #: What it was opened for: see `openings.Opening`.
         self.generation = self.replicas = 0
         self.recount_at = float("inf")
         #: Grants and renewals, with their replies, that replicas have to confirm.

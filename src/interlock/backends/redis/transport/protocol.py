@@ -12,7 +12,7 @@ from ....steps import Call
 _pack: Callable[[tuple[Any, ...]], bytes] = hiredis.pack_command
 
 #: Seconds that a listener waits for its subscription; it goes on all the same.
-SUBSCRIBING = 2.0
+SUBSCRIBE_TIMEOUT = 2.0
 
 #: What a reader answers while a reply is incomplete.
 INCOMPLETE: Any = object()

@@ -21,7 +21,7 @@ from ....errors import StoreError, StoreMisconfigured
 from ....parking import LeaderFollowers, WaitingThread, is_mine
 from ..errors import Refused, from_reply
 from ..keys import Topic
-from .protocol import INCOMPLETE, SUBSCRIBING, Sharded, command, never
+from .protocol import INCOMPLETE, SUBSCRIBE_TIMEOUT, Sharded, command, never
 
 #: Seconds of silence after which the server is pinged, and to wait for an answer to that, or to
 #: a subscription.
@@ -89,13 +89,13 @@ class Subscriber:
             self._subscriptions.add(subscription)
             self._subscribe()
 
-        def settled() -> bool:
+        def is_subscribed() -> bool:
             if self._refusal is not None and self._refusal is not earlier:
                 raise self._refusal
             return channels <= self._confirmed or self._closed
 
         try:
-            self._threads.wait(subscription, min(until, now() + SUBSCRIBING), settled)
+            self._threads.wait(subscription, min(until, now() + SUBSCRIBE_TIMEOUT), is_subscribed)
         except BaseException:
             self.leave(subscription)
             raise
@@ -126,6 +126,13 @@ class Subscriber:
     def engaged(self) -> bool:
         """Whether this thread keeps others from coming and going."""
         return is_mine(self._mutex) or self._threads.engaged()
+
+    def drop_unused(self) -> None:
+        """The server has ended other connections: where no thread waits, none reads the end of
+        this one."""
+        with self._mutex:
+            if not self._subscriptions:
+                self._drop()
 
     def close(self) -> None:
         with self._mutex:
@@ -218,7 +225,7 @@ class Subscriber:
         long as it has time itself."""
         if self._connection is None and now() >= self._retry_at:
             try:
-                connection = self._connect(min(until, now() + SUBSCRIBING))
+                connection = self._connect(min(until, now() + SUBSCRIBE_TIMEOUT))
             except StoreMisconfigured as refusal:
                 self._refusal = refusal
                 raise OSError from refusal
@@ -250,9 +257,10 @@ class Subscriber:
             self._send(f"S{verb}", channel)
 
     def _send(self, *words: str) -> None:
+        connection = self._connection  # a signal handler may drop it right here
         try:
-            if self._connection is not None:
-                self._connection.send(command(*words))
+            if connection is not None:
+                connection.send(command(*words))
         except OSError:
             self._drop()
 
