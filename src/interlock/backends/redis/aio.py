@@ -74,7 +74,11 @@ class RedisAsyncLink(TaskParking, Quiet):
 
     def send(self, pending: PendingReply, request: Call) -> Sent:
         """The same for a call whose reply settles `pending`."""
-        if pending.get_loop() is not self._loop:
+        mux, known = self._calls.mux, pending.get_loop() is self._loop
+        if mux is not None and known and self._factory.finder is None:
+            mux.call(pending, request)
+            return pending
+        if not known:
             self._bind()
         if self._closed:
             pending.set_exception((forked if self._forked else closed)(self._factory.label))
