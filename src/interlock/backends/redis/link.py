@@ -14,12 +14,13 @@ from ...errors import StoreError, closed, forked
 from ...parking import ThreadParking
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
-from .errors import foreign, from_reply, is_noscript, not_answered
+from .errors import foreign, from_reply, is_noscript, not_answered, not_sent
 from .restart_guard import RestartGuard
 from .topology import is_demoted, needs_confirmation, unconfirmed, wait_command
 from .transport.connection import BlockingConnection, NotRedis, close_all
 from .transport.handshakes import ConnectionFactory, moves_of, unobserved
 from .transport.protocol import ASKING, Sharded, command, never, packed
+from .transport.recent_releases import RecentReleases, packed_together
 from .transport.subscriber import Subscriber, Subscription
 
 #: Idle connections that are kept; threads beyond that open and close their own.
@@ -38,6 +39,10 @@ class RedisLink(ThreadParking, Quiet):
         self._factory, self._generation = factory, factory.generation
         self._moves = moves_of(factory)
         self._observer: Callable[[bool], None] = unobserved
+        #: Where another server may become the primary: what it has to be told, and the
+        #: generation of the connections to the last one that was.
+        self._releases = None if factory.finder is None else RecentReleases()
+        self._told = factory.generation
         self._closed = self._forked = False
         self._idle: deque[BlockingConnection] = deque()
         #: Every connection, also those on which a question is under way.
@@ -60,6 +65,8 @@ class RedisLink(ThreadParking, Quiet):
         self._give_back(connection)
         if isinstance(reply, StoreError):
             raise reply
+        if self._releases is not None:
+            self._releases.note(request, now())
         return reply
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
@@ -93,6 +100,10 @@ class RedisLink(ThreadParking, Quiet):
             connection.close()  # its replies may still come, and are no other call's
             raise
         self._give_back(connection)
+        if self._releases is not None:
+            for request, reply in zip(requests, replies, strict=True):
+                if not isinstance(reply, StoreError):
+                    self._releases.note(request, now())
         return replies
 
     def ask_anyway(self, request: Call) -> Reply:
@@ -236,11 +247,31 @@ class RedisLink(ThreadParking, Quiet):
                 raise forked(self._factory.label) from None
             raise
         self._connections.add(connection)
+        if self._releases is not None and connection.generation > self._told:
+            self._repeat_releases(connection, self._releases, until)
         self._tell_moved()
         if self._forked:  # while it was opened
             connection.close()
             raise forked(self._factory.label)
         return connection
+
+    def _repeat_releases(
+        self, connection: BlockingConnection, releases: RecentReleases, until: float
+    ) -> None:
+        """Tell a new primary first what it may not have heard of; one thread does, for all."""
+        told, self._told = self._told, connection.generation
+        try:
+            if requests := releases.withdrawals():
+                connection.prepare(until)
+                connection.send(packed_together(requests))
+                for _ in requests:
+                    connection.read()
+        except BaseException as cause:
+            self._told = told
+            connection.close()
+            if isinstance(cause, OSError):
+                raise not_sent(cause, self._factory.label) from cause
+            raise
 
     def _give_back(self, connection: BlockingConnection) -> None:
         connection.replied = self._factory.reached = True

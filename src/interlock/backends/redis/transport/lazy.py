@@ -27,7 +27,7 @@ class LazyConnection:
         factory: ConnectionFactory,
         on_message: Callable[[str, str | None], None],
         on_lost: Callable[[LazyConnection], None],
-        on_opened: Callable[[], None],
+        on_opened: Callable[[LazyConnection], None],
         only_subscribes: bool = False,
     ) -> None:
         self._factory, self._only_subscribes = factory, only_subscribes
@@ -94,8 +94,8 @@ class LazyConnection:
             )
             mux.generation, mux.replicas = connection.generation, connection.replicas
             mux.recount_at = connection.recount_at
+            self._on_opened(self)
             self._send_unsent(mux)
-            self._on_opened()
         finally:
             self._opening = None
 

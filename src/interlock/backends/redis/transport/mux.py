@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
@@ -29,6 +29,7 @@ from ..topology import (
 )
 from .handshakes import UNREPLICATED, ConnectionFactory
 from .protocol import ASKING, INCOMPLETE, command, new_reader, packed
+from .recent_releases import packed_together
 
 
 class PendingReply(Sent):
@@ -113,6 +114,15 @@ class Mux(asyncio.Protocol):
         if pending.limit < self._timer_at:
             self._schedule(pending.limit, at)
         self._write(packed(request))
+
+    def repeat(self, requests: Sequence[Call]) -> PendingReply:
+        """Send calls that were answered by another server before; the last one's reply is
+        returned, and no call waits for the others."""
+        for _ in requests:
+            pending = self._enter(None)
+            pending.add_done_callback(PendingReply.exception)  # one that fails is no news
+        self._write(packed_together(requests))
+        return pending
 
     def subscribe(self, channel: str, sharded: bool = False) -> PendingReply:
         """Subscribe; settled once the server has confirmed it."""
