@@ -8,6 +8,7 @@ in time fails alone; its late reply still finds its place in the order and is th
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -140,11 +141,11 @@ class Mux(asyncio.Protocol):
         self._write(command("PING"))
         return pending
 
-    def _enter(self, channel: str | None) -> PendingReply:
+    def _enter(self, channel: str | None, limit: float = math.inf) -> PendingReply:
         pending = PendingReply(loop=self._loop)
         pending.request, pending.channel = None, channel
         pending.since = at = now()
-        pending.limit = at + self._limit
+        pending.limit = min(at + self._limit, limit)
         self._pending.append(pending)
         if pending.limit < self._timer_at:
             self._schedule(pending.limit, at)
@@ -205,9 +206,9 @@ class Mux(asyncio.Protocol):
         """Ask once how many replicas have what was granted and renewed; later replies wait for
         the answer, and what they grant is asked about together."""
         written, self._unconfirmed = self._unconfirmed, []
-        waiting = self._enter(None)
-        left = min(pending.limit for pending, _ in written) - now()
-        self._write(command(*wait_command(self.replicas, left)))
+        limit = min(pending.limit for pending, _ in written)
+        waiting = self._enter(None, limit)
+        self._write(command(*wait_command(self.replicas, limit - now())))
         waiting.add_done_callback(lambda _: self._settle(written, waiting))
 
     def _settle(self, written: list[tuple[PendingReply, Any]], waiting: PendingReply) -> None:
