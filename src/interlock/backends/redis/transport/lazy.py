@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from copy import copy
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 from ....drive import now
 from ....errors import InterlockError, StoreUnavailable, closed
 from ....steps import Call
-from ....tasks import Sent
 from .handshakes import ConnectionFactory, open_asyncio, retire, transport_of
 from .mux import Mux, PendingReply
 
@@ -34,14 +32,14 @@ class LazyConnection:
         self._on_message, self._on_lost, self._on_opened = on_message, on_lost, on_opened
         self.mux: Mux | None = None
         self._opening: asyncio.Task[None] | None = None
-        self._unsent: deque[tuple[PendingReply, Call]] = deque()
+        self._unsent: dict[PendingReply, Call] = {}
         self._connection: Any = None
 
     def call(self, pending: PendingReply, request: Call) -> None:
         if self.mux is not None:
             self.mux.call(pending, request)
         else:
-            self._unsent.append((pending, request))
+            self._unsent[pending] = request
             self._limit(pending, request.until - now())
             self.opening()
 
@@ -52,13 +50,11 @@ class LazyConnection:
             timer = loop.call_later(max(timeout, 0.0), self._too_late, pending)
             pending.add_done_callback(lambda _: timer.cancel())
 
-    def _too_late(self, pending: Sent) -> None:
+    def _too_late(self, pending: PendingReply) -> None:
         """Connecting took longer than the question was worth: it will never be sent."""
-        for unsent in list(self._unsent):
-            if unsent[0] is pending:
-                self._unsent.remove(unsent)
-                failure = StoreUnavailable(f"cannot reach {self._factory.label} in time")
-                pending.set_exception(failure)
+        if self._unsent.pop(pending, None) is not None:
+            failure = StoreUnavailable(f"cannot reach {self._factory.label} in time")
+            pending.set_exception(failure)
 
     def opening(self) -> asyncio.Task[None]:
         """The task that opens the connection; one for all callers."""
@@ -100,12 +96,13 @@ class LazyConnection:
             self._opening = None
 
     def _send_unsent(self, mux: Mux) -> None:
-        while self._unsent:
-            mux.call(*self._unsent.popleft())
+        unsent, self._unsent = self._unsent, {}
+        for pending, request in unsent.items():
+            mux.call(pending, request)
 
     def _fail(self, failure: InterlockError) -> None:
-        while self._unsent:
-            pending, _ = self._unsent.popleft()
+        unsent, self._unsent = self._unsent, {}
+        for pending in unsent:
             if not pending.done():
                 pending.set_exception(copy(failure))  # each may get notes of its own
 
