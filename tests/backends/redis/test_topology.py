@@ -11,6 +11,7 @@ from interlock.backends.redis.topology import (
     ANSWER,
     CONFIRMATION,
     Primary,
+    Questions,
     Unconfirmed,
     is_demoted,
     needs_confirmation,
@@ -21,10 +22,14 @@ from interlock.backends.redis.topology import (
     unconfirmed,
     wait_command,
 )
+from interlock.backends.redis.transport.factories import UrlFactory
+from interlock.backends.redis.transport.sentinels import Sentinels, sentinel_settings
+from interlock.backends.redis.url import read_url
 from interlock.errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
 from interlock.steps import Call
 
 LABEL = "redis+sentinel://a,b,c/m/0"
+SETTINGS = read_url(LABEL)
 
 OLD, NEW = Primary("old", 1, 4, False), Primary("new", 2, 5, False)
 DOWN, CUT = OLD._replace(down=True), OLD._replace(cut=True)
@@ -62,6 +67,67 @@ def test_a_sentinel_that_is_behind_is_not_believed() -> None:
 
 def test_sentinels_that_all_forgot_are_believed() -> None:
     assert searched(OLD, OLD._replace(epoch=0), newest=5) == (OLD, [0, 1])
+
+
+def test_a_majority_that_forgot_and_agrees_is_believed() -> None:
+    assert searched(SILENT, OLD, OLD, newest=5) == (OLD, [0, 1, 2])
+    assert searched(OLD._replace(epoch=0), WRONG, OLD, newest=5) == (OLD, [0, 1, 2])
+    with pytest.raises(StoreUnavailable, match="behind a failover"):
+        searched(SILENT, OLD, OLD._replace(host="third"), newest=5)
+    with pytest.raises(StoreUnavailable, match="behind a failover"):
+        searched(SILENT, OLD, DOWN, newest=5)
+    with pytest.raises(StoreUnavailable, match="behind a failover"):
+        searched(SILENT, OLD, OLD, SILENT, newest=5)
+
+
+# --- what is written down ------------------------------------------------------------------------
+
+
+def watched(*primaries: Primary) -> Sentinels:
+    """Three Sentinels, of which these are known, one after another."""
+    watchers: Any = [UrlFactory(each) for each in sentinel_settings(SETTINGS)]
+    sentinels = Sentinels("m", LABEL, watchers, lambda: None)
+    for each in primaries:
+        begun = asked_first(sentinels)
+        answered(begun, each)
+    return sentinels
+
+
+def asked_first(sentinels: Sentinels) -> Questions:
+    """Begin to ask, as one thread of several."""
+    sentinels.suspect()
+    steps = sentinels._find(100.0)
+    next(steps)
+    return steps
+
+
+def answered(steps: Questions, *answers: Primary | StoreError) -> None:
+    with pytest.raises(StopIteration):
+        for each in answers:
+            steps.send(each)
+
+
+def test_an_answer_that_was_overtaken_by_a_newer_one_is_dropped() -> None:
+    sentinels = watched(OLD)
+    slow, quick = asked_first(sentinels), asked_first(sentinels)
+    answered(quick, NEW)
+    answered(slow, OLD)
+    assert sentinels.primary == NEW
+    assert sentinels.moves == 1
+
+
+def test_a_newer_answer_counts_though_another_thread_has_asked_meanwhile() -> None:
+    sentinels = watched(OLD)
+    slow, quick = asked_first(sentinels), asked_first(sentinels)
+    answered(quick, OLD)
+    answered(slow, NEW)
+    assert sentinels.primary == NEW
+
+
+def test_sentinels_that_all_forgot_name_the_primary() -> None:
+    sentinels = watched(NEW)
+    answered(asked_first(sentinels), OLD, OLD, OLD)
+    assert sentinels.primary == OLD
 
 
 def test_a_primary_that_is_down_is_named() -> None:

@@ -2,8 +2,9 @@
 
 Theory of operation.  Sentinels know which server is the primary, each for itself and some a
 moment before the others.  The number of the last failover (the epoch) orders what they say: a
-Sentinel that is behind what this client knows is not believed, unless all of them are.  So they
-are asked one after another, until one of them names a primary that is up and not behind.
+Sentinel that is behind what this client knows is not believed, unless all of them are, or a
+majority that agrees: then their state was reset.  So they are asked one after another, until one
+of them names a primary that is up and not behind.
 
 What they say may still be ahead of or behind the truth, so a new connection asks the server for
 its role, and takes none that is not a primary.  A primary that was replaced while it was cut off
@@ -66,6 +67,9 @@ class Primary(NamedTuple):
 #: Yields which Sentinel to ask, and until when; is sent what it said, or why it did not.
 Search: TypeAlias = Generator[tuple[int, float], "Primary | StoreError", Primary]
 
+#: The same, when what was found is written down in the end.
+Questions: TypeAlias = Generator[tuple[int, float], "Primary | StoreError", None]
+
 
 def read_primary(words: Sequence[bytes]) -> Primary:
     """The answer to SENTINEL MASTER, which is names and values in turn."""
@@ -104,6 +108,8 @@ def _best_of(
         return max(current, key=lambda each: each.epoch)  # they are cut off from it just now
     if up and not failures:
         return max(up, key=lambda each: each.epoch)  # all are behind: their state was reset
+    if agreed := _majority_of(up, len(said) + len(failures)):
+        return agreed  # and those that do not answer could not outvote them
     if said:
         address = max(said, key=lambda each: each.epoch).address
         state = "behind a failover that this client has seen" if up else "down"
@@ -114,6 +120,15 @@ def _best_of(
             raise failure
     reasons = "; ".join(str(failure) for failure in failures)
     raise StoreUnavailable(f"no Sentinel of {label} answers: {reasons}", label)
+
+
+def _majority_of(up: Sequence[Primary], sentinels: int) -> Primary | None:
+    """What more than half of the Sentinels say, however far they are behind."""
+    for each in up:
+        same = [other for other in up if other.address == each.address]
+        if 2 * len(same) > sentinels:
+            return max(same, key=lambda other: other.epoch)
+    return None
 
 
 def sentinel_refused(text: str, sentinel: str, service: str, label: str) -> StoreError:
