@@ -8,6 +8,7 @@ import pytest
 
 from interlock.backends.redis.backend import RedisBackend
 from interlock.backends.redis.keys import tomb_key
+from interlock.backends.redis.locks import RedisLockStore
 from interlock.backends.redis.scripts import script
 from interlock.backends.redis.transport.factories import UrlFactory
 from interlock.backends.redis.transport.recent_releases import (
@@ -19,12 +20,11 @@ from interlock.backends.redis.transport.recent_releases import (
     packed_together,
 )
 from interlock.backends.redis.url import read_url
-from interlock.spi import LockStore
 from interlock.steps import Call
 
 BACKEND = RedisBackend(UrlFactory(read_url("redis://localhost")))
 
-STORES: dict[str, tuple[LockStore, str]] = {
+STORES: dict[str, tuple[RedisLockStore, str]] = {
     "lock": (BACKEND.locks, "1"),
     "fenced lock": (BACKEND.fenced_locks, "4"),
     "mutex": (BACKEND.mutexes, "2"),
@@ -44,13 +44,13 @@ def first_call(steps: Any) -> Call:
 
 
 @pytest.fixture(params=STORES)
-def store_and_owner(request: pytest.FixtureRequest) -> tuple[LockStore, str]:
+def store_and_owner(request: pytest.FixtureRequest) -> tuple[RedisLockStore, str]:
     store, mark = STORES[request.param]
     return store, f"{IDENTITY}:1{mark}"
 
 
 def test_a_release_is_said_as_the_withdrawal_of_its_store(
-    store_and_owner: tuple[LockStore, str],
+    store_and_owner: tuple[RedisLockStore, str],
 ) -> None:
     store, owner = store_and_owner
     released = first_call(store.release("k", owner, 1.0))
@@ -65,7 +65,7 @@ def test_a_release_is_said_as_the_withdrawal_of_its_store(
     assert tomb_key("k", owner) in said.keys
 
 
-def test_a_withdrawal_is_said_as_it_was(store_and_owner: tuple[LockStore, str]) -> None:
+def test_a_withdrawal_is_said_as_it_was(store_and_owner: tuple[RedisLockStore, str]) -> None:
     store, owner = store_and_owner
     withdrawn = first_call(store.withdraw("k", owner, 1.0))
     assert as_withdrawal(withdrawn) == withdrawn

@@ -37,7 +37,7 @@ KINDS: dict[str, Callable[[Any], Any]] = {
 def kept(fleet: SentinelFleet) -> dict[bytes, tuple[bytes, int]]:
     """Every key of the primary, and how long it lasts."""
     with fleet.ask(fleet.primary()) as peek:
-        return {key: (peek.dump(key), max(peek.pttl(key), 0)) for key in peek.keys()}
+        return {key: (peek.dump(key), max(peek.pttl(key), 0)) for key in peek.scan_iter()}
 
 
 def fail_over_with(fleet: SentinelFleet, keys: dict[bytes, tuple[bytes, int]]) -> None:

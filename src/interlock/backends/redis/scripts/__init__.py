@@ -40,7 +40,7 @@ class Script:
 
     @cached_property
     def leaves(self) -> bool:
-        """Whether an owner gives back by it, or withdraws, so that a new primary must hear of it."""
+        """Whether an owner gives back by it, or withdraws: a new primary must hear of it."""
         return self.name.endswith(("_release", "_leave"))
 
 

@@ -3,9 +3,9 @@
 Theory of operation.  A primary that is replaced goes on answering for about a second, until its
 clients hear of the new one.  What they give back meanwhile, and from what they withdraw, the new
 primary never hears: it would keep a lock for an owner that has released it until the lease ends,
-and then hand it to each owner in its queue that has long had it and gone.  So a link that Sentinels
-guide remembers the calls by which owners left, once they are answered, and says them to a new
-primary before anything else.
+and then hand it to each owner in its queue that has long had it and gone.  So a link that
+Sentinels guide remembers the calls by which owners left, once they are answered, and says them to
+a new primary before anything else.
 
 They are said as withdrawals, which also take an owner out of the queue: the clients of one lock
 come to the new primary in any order, so an owner may leave before the lock was handed to it there.
