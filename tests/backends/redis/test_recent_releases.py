@@ -20,6 +20,7 @@ from interlock.backends.redis.transport.recent_releases import (
     packed_together,
 )
 from interlock.backends.redis.url import read_url
+from interlock.errors import StoreUnavailable
 from interlock.steps import Call
 
 BACKEND = RedisBackend(UrlFactory(read_url("redis://localhost")))
@@ -96,6 +97,13 @@ def test_the_latest_are_remembered_in_order_however_long_ago_they_were() -> None
     for number in range(REMEMBERED + 1):
         releases.note(released(str(number)), 2 * RECENT)
     assert owners(releases) == [str(number) for number in range(1, REMEMBERED + 1)]
+
+
+def test_of_several_calls_those_that_failed_are_not_said_again() -> None:
+    releases = RecentReleases()
+    calls = [released("a"), released("b"), released("c")]
+    releases.note_together(calls, [[1], StoreUnavailable("read-only"), [0]], 0.0)
+    assert owners(releases) == ["a", "c"]
 
 
 def test_a_server_is_sent_the_text_of_each_script_once() -> None:

@@ -101,9 +101,7 @@ class RedisLink(ThreadParking, Quiet):
             raise
         self._give_back(connection)
         if self._releases is not None:
-            for request, reply in zip(requests, replies, strict=True):
-                if not isinstance(reply, StoreError):
-                    self._releases.note(request, now())
+            self._releases.note_together(requests, replies, now())
         return replies
 
     def ask_anyway(self, request: Call) -> Reply:

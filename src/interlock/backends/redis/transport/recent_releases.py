@@ -18,7 +18,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 
-from ....steps import Call
+from ....errors import StoreError
+from ....steps import Call, Reply
 from ..keys import tomb_key
 from .protocol import packed
 
@@ -44,6 +45,12 @@ class RecentReleases:
         """A call was answered, at this instant."""
         if request.operation.leaves:
             self._answered.append((at, request))
+
+    def note_together(self, requests: Sequence[Call], replies: Sequence[Reply], at: float) -> None:
+        """The same for those calls of several that were answered."""
+        for request, reply in zip(requests, replies, strict=True):
+            if not isinstance(reply, StoreError):
+                self.note(request, at)
 
     def withdrawals(self) -> list[Call]:
         """What a server has to be told that may know nothing of it."""
