@@ -11,13 +11,13 @@ from interlock.backends.redis.keys import tomb_key
 from interlock.backends.redis.locks import RedisLockStore
 from interlock.backends.redis.scripts import script
 from interlock.backends.redis.transport.factories import UrlFactory
+from interlock.backends.redis.transport.protocol import packed_together
 from interlock.backends.redis.transport.recent_releases import (
     RECENT,
     REMEMBERED,
     TOMB_MS,
     RecentReleases,
     as_withdrawal,
-    packed_together,
 )
 from interlock.backends.redis.url import read_url
 from interlock.errors import StoreUnavailable

@@ -19,8 +19,8 @@ from .restart_guard import RestartGuard
 from .topology import is_demoted, needs_confirmation, unconfirmed, wait_command
 from .transport.connection import BlockingConnection, NotRedis, close_all
 from .transport.handshakes import ConnectionFactory, moves_of, unobserved
-from .transport.protocol import ASKING, Sharded, command, never, packed
-from .transport.recent_releases import RecentReleases, packed_together
+from .transport.protocol import ASKING, Sharded, command, never, packed, packed_together
+from .transport.recent_releases import RecentReleases
 from .transport.subscriber import Subscriber, Subscription
 
 #: Idle connections that are kept; threads beyond that open and close their own.
@@ -134,17 +134,10 @@ class RedisLink(ThreadParking, Quiet):
         """Ask once more, all together, what the server has not the scripts for: nothing of it was
         executed, and the text of each script is sent once."""
         unknown = [i for i, reply in enumerate(replies) if _is_unknown(reply)]
-        if not unknown:
-            return
-        taught: set[Any] = set()
-        message = bytearray()
-        for i in unknown:
-            script = requests[i].operation
-            message += packed(requests[i], whole=script not in taught)
-            taught.add(script)
-        connection.send(bytes(message))
-        for i in unknown:
-            replies[i] = connection.read()
+        if unknown:
+            connection.send(packed_together([requests[i] for i in unknown]))
+            for i in unknown:
+                replies[i] = connection.read()
 
     def _confirmed(
         self, connection: BlockingConnection, requests: tuple[Call, ...], replies: list[Reply]

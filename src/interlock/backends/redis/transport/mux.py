@@ -29,8 +29,7 @@ from ..topology import (
     wait_command,
 )
 from .handshakes import UNREPLICATED, ConnectionFactory
-from .protocol import ASKING, INCOMPLETE, command, new_reader, packed
-from .recent_releases import packed_together
+from .protocol import ASKING, INCOMPLETE, command, new_reader, packed, packed_together
 
 
 class PendingReply(Sent):

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from ....errors import StoreError
 from ....steps import Call, Reply
 from ..keys import tomb_key
-from .protocol import packed
 
 #: How many calls are remembered at most, and for how many seconds before the newest of them: for
 #: longer than clients take to leave an old primary.
@@ -70,13 +69,3 @@ def as_withdrawal(request: Call) -> Call | None:
     said["tomb_ms"] = said.get("tomb_ms") or TOMB_MS
     args = tuple(said.get(name, "") for name in script.args)
     return request._replace(keys=keys, args=args)
-
-
-def packed_together(requests: Sequence[Call]) -> bytes:
-    """The bytes of calls to a server that may know none of their scripts."""
-    taught: set[str] = set()
-    parts = []
-    for each in requests:
-        parts.append(packed(each, whole=each.operation.sha not in taught))
-        taught.add(each.operation.sha)
-    return b"".join(parts)
