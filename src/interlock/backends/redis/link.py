@@ -19,7 +19,7 @@ from .restart_guard import RestartGuard
 from .topology import is_demoted, needs_confirmation, unconfirmed, wait_command
 from .transport.connection import BlockingConnection, NotRedis, close_all
 from .transport.handshakes import ConnectionFactory, moves_of, unobserved
-from .transport.protocol import ASKING, Sharded, command, never, packed, packed_together
+from .transport.protocol import ASKING, Sharded, command, never, packed
 from .transport.recent_releases import RecentReleases
 from .transport.subscriber import Subscriber, Subscription
 
@@ -88,7 +88,7 @@ class RedisLink(ThreadParking, Quiet):
         """Read the replies to what was sent together."""
         try:
             replies = [connection.read() for _ in requests]
-            self._teach(connection, requests, replies)
+            connection.teach(requests, replies)
             for i, reply in enumerate(replies):
                 if isinstance(reply, hiredis.ReplyError):
                     replies[i] = self._refused(connection, requests[i], reply)
@@ -127,17 +127,6 @@ class RedisLink(ThreadParking, Quiet):
         if isinstance(reply, StoreError):
             raise reply
         return reply
-
-    def _teach(
-        self, connection: BlockingConnection, requests: tuple[Call, ...], replies: list[Reply]
-    ) -> None:
-        """Ask once more, all together, what the server has not the scripts for: nothing of it was
-        executed, and the text of each script is sent once."""
-        unknown = [i for i, reply in enumerate(replies) if _is_unknown(reply)]
-        if unknown:
-            connection.send(packed_together([requests[i] for i in unknown]))
-            for i in unknown:
-                replies[i] = connection.read()
 
     def _confirmed(
         self, connection: BlockingConnection, requests: tuple[Call, ...], replies: list[Reply]
@@ -252,11 +241,7 @@ class RedisLink(ThreadParking, Quiet):
         """Tell a new primary first what it may not have heard of; one thread does, for all."""
         told, self._told = self._told, connection.generation
         try:
-            if requests := releases.withdrawals():
-                connection.prepare(until)
-                connection.send(packed_together(requests))
-                for _ in requests:
-                    connection.read()
+            connection.repeat(releases.withdrawals(), until)
         except BaseException as cause:
             self._told = told
             connection.close()
@@ -311,10 +296,6 @@ class GuardedLink(RedisLink):
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
         return super().together(tuple(map(self._guard.guarded, requests)))
-
-
-def _is_unknown(reply: Reply) -> bool:
-    return isinstance(reply, hiredis.ReplyError) and is_noscript(str(reply))
 
 
 #: What forked children must neither use nor close.
