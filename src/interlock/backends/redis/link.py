@@ -258,6 +258,10 @@ class RedisLink(ThreadParking, Quiet):
         else:
             connection.close()
 
+    def hang_up(self) -> None:
+        """Close connections on which no call waits; a later call opens others."""
+        close_all(self._idle)
+
     def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
         return self._subscriber.listen(topics, until)
 
