@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,8 +11,10 @@ from interlock.backends.redis.scripts import script
 from interlock.backends.redis.topology import (
     ANSWER,
     CONFIRMATION,
+    RESET,
     Primary,
     Questions,
+    SentinelsBehind,
     Unconfirmed,
     is_demoted,
     needs_confirmation,
@@ -37,9 +40,11 @@ SILENT = StoreUnavailable("cannot reach Sentinel b: timed out")
 WRONG = StoreMisconfigured("Sentinel c refused the user name or password")
 
 
-def searched(*answers: Primary | StoreError, newest: int = -1) -> tuple[Any, list[int]]:
+def searched(
+    *answers: Primary | StoreError, newest: int = -1, reset: bool = False
+) -> tuple[Any, list[int]]:
     """What comes of a search whose Sentinels answer so, and which of them were asked."""
-    steps, asked = search(range(len(answers)), newest, lambda: 100.0, 102.0, LABEL), []
+    steps, asked = search(range(len(answers)), newest, lambda: 100.0, 102.0, LABEL, reset), []
     answer: Any = None
     try:
         while True:
@@ -69,15 +74,16 @@ def test_sentinels_that_all_forgot_are_believed() -> None:
     assert searched(OLD, OLD._replace(epoch=0), newest=5) == (OLD, [0, 1])
 
 
-def test_a_majority_that_forgot_and_agrees_is_believed() -> None:
-    assert searched(SILENT, OLD, OLD, newest=5) == (OLD, [0, 1, 2])
-    assert searched(OLD._replace(epoch=0), WRONG, OLD, newest=5) == (OLD, [0, 1, 2])
-    with pytest.raises(StoreUnavailable, match="behind a failover"):
-        searched(SILENT, OLD, OLD._replace(host="third"), newest=5)
-    with pytest.raises(StoreUnavailable, match="behind a failover"):
-        searched(SILENT, OLD, DOWN, newest=5)
-    with pytest.raises(StoreUnavailable, match="behind a failover"):
-        searched(SILENT, OLD, OLD, SILENT, newest=5)
+def test_a_majority_that_agrees_is_believed_after_a_reset() -> None:
+    assert searched(SILENT, OLD, OLD, newest=5, reset=True) == (OLD, [0, 1, 2])
+    forgot = OLD._replace(epoch=0)
+    assert searched(forgot, WRONG, OLD, newest=5, reset=True) == (OLD, [0, 1, 2])
+    assert searched(OLD, NEW, OLD, newest=5, reset=True) == (NEW, [0, 1])
+    for others in ((SILENT, OLD._replace(host="third")), (SILENT, DOWN), (OLD, SILENT, SILENT)):
+        with pytest.raises(SentinelsBehind, match="behind a failover"):
+            searched(OLD, *others, newest=5, reset=True)
+    with pytest.raises(SentinelsBehind, match="behind a failover"):
+        searched(SILENT, OLD, OLD, newest=5)
 
 
 # --- what is written down ------------------------------------------------------------------------
@@ -122,6 +128,36 @@ def test_a_newer_answer_counts_though_another_thread_has_asked_meanwhile() -> No
     answered(quick, OLD)
     answered(slow, NEW)
     assert sentinels.primary == NEW
+
+
+def test_a_majority_that_stays_behind_is_believed_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sentinels, clock = watched(NEW), [1000.0]
+    monkeypatch.setattr("interlock.backends.redis.transport.sentinels.now", lambda: clock[0])
+    for at in (1000.0, 1000.0 + RESET / 2):
+        clock[0] = at
+        with pytest.raises(SentinelsBehind):
+            answered(asked_first(sentinels), SILENT, OLD, OLD)
+        assert sentinels.primary == NEW
+    clock[0] = 1000.0 + RESET
+    answered(asked_first(sentinels), SILENT, OLD, OLD)
+    assert sentinels.primary == OLD
+
+
+def test_a_majority_that_was_behind_before_is_not_believed_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sentinels, clock = watched(NEW), [1000.0]
+    monkeypatch.setattr("interlock.backends.redis.transport.sentinels.now", lambda: clock[0])
+    for at, answers in ((1000.0, (SILENT, OLD, OLD)), (1000.0 + RESET, (NEW,))):
+        clock[0], steps = at, asked_first(sentinels)
+        with suppress(SentinelsBehind, StopIteration):
+            for each in answers:
+                steps.send(each)
+    clock[0] += 1.0
+    with pytest.raises(SentinelsBehind):
+        answered(asked_first(sentinels), SILENT, OLD, OLD)
 
 
 def test_sentinels_that_all_forgot_name_the_primary() -> None:

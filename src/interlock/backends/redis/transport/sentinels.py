@@ -14,8 +14,10 @@ from ..errors import not_sent
 from ..topology import (
     CHECK,
     PASSED_OVER,
+    RESET,
     Primary,
     Questions,
+    SentinelsBehind,
     read_primary,
     search,
     sentinel_refused,
@@ -61,6 +63,8 @@ class Sentinels:
         #: When a Sentinel last named it, and when one was last asked.
         self._named_at = self._asked_at = -math.inf
         self._pause = CHECK
+        #: Since when those that answer are behind what is known.
+        self._behind_since = math.inf
         self._next, self._failed_at = 0, [-math.inf] * len(factories)
 
     def is_due(self) -> bool:
@@ -113,7 +117,13 @@ class Sentinels:
             return
         known = self.primary
         newest = -1 if known is None else known.epoch
-        found = yield from search(self._order(), newest, now, until, self._label)
+        reset = now() - self._behind_since >= RESET
+        try:
+            found = yield from search(self._order(), newest, now, until, self._label, reset)
+        except SentinelsBehind:
+            self._behind_since = min(self._behind_since, now())
+            raise
+        self._behind_since = math.inf
         heard = self.primary  # another thread may have asked, too
         if heard is None or heard == known or found.epoch >= heard.epoch:
             self._believe(found)
