@@ -93,12 +93,12 @@ class RedisAsyncLink(TaskParking, Quiet):
     def _note(self, releases: RecentReleases, pending: PendingReply, request: Call) -> None:
         """Remember a call by which an owner leaves, once it is answered."""
 
-        def settled(_: object) -> None:
+        def answered(_: object) -> None:
             if pending.exception() is None:
                 releases.note(request, now())
 
         if request.operation.leaves:
-            pending.add_done_callback(settled)
+            pending.add_done_callback(answered)
 
     async def ask_anyway(self, request: Call) -> Reply:
         """Ask a node of a cluster for a slot that is just moving there."""
@@ -150,12 +150,12 @@ class RedisAsyncLink(TaskParking, Quiet):
         """Tell a new primary first what it may not have heard of; no call waits for it."""
         requests = [] if self._releases is None else self._releases.withdrawals()
 
-        def settled(last: Sent) -> None:
+        def answered(last: Sent) -> None:
             if last.exception() is None:
                 self._told = mux.generation
 
         if requests:
-            mux.repeat(requests).add_done_callback(settled)
+            mux.repeat(requests).add_done_callback(answered)
         else:
             self._told = mux.generation
 

@@ -118,11 +118,11 @@ class Mux(asyncio.Protocol):
     def repeat(self, requests: Sequence[Call]) -> PendingReply:
         """Send calls that were answered by another server before; the last one's reply is
         returned, and no call waits for the others."""
-        for _ in requests:
-            pending = self._enter(None)
-            pending.add_done_callback(PendingReply.exception)  # one that fails is no news
+        pending = [self._enter(None) for _ in requests]
+        for each in pending:
+            each.add_done_callback(PendingReply.exception)  # one that fails is no news
         self._write(packed_together(requests))
-        return pending
+        return pending[-1]
 
     def subscribe(self, channel: str, sharded: bool = False) -> PendingReply:
         """Subscribe; settled once the server has confirmed it."""
