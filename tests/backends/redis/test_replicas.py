@@ -12,11 +12,12 @@ import pytest
 import redis
 
 from interlock import LockLost, StoreMisconfigured, StoreUnavailable
+from tests.support.faults import FaultProxy
 from tests.support.sentinels import SentinelFleet, awaited
 from tests.support.servers import RedisServer
 
 from ...support.eventually import eventually
-from ...support.worlds import World
+from ...support.worlds import OVERRUN, SILENCE, World
 from .watching import litter, raw, tombs
 
 pytestmark = pytest.mark.server
@@ -173,6 +174,20 @@ def test_silent_replicas_cost_a_second_and_are_waited_for_again(
 
     world.do(waiting.result(20).release)
     assert not peek.exists("k")
+
+
+def test_a_primary_that_falls_silent_while_replicas_confirm_costs_no_more_than_any_silence(
+    world: World, followers: list[RedisServer], peek: Any
+) -> None:
+    with FaultProxy(followers[0].port) as proxy:
+        client = world.connect(f"redis://127.0.0.1:{proxy.port}", replicas=1)
+        world.do(world.do(client.lock("before").acquire).release)
+        proxy.hold_back(b"WAIT", 30.0)
+        began = time.monotonic()
+        with pytest.raises(SILENCE):
+            world.do(lambda: client.lock("k").acquire(timeout=0.2))
+        assert time.monotonic() - began < 0.2 + OVERRUN
+        assert proxy.fired == 1
 
 
 def test_a_lease_that_is_not_confirmed_is_lost_before_it_ends(

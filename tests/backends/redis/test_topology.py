@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -10,7 +11,10 @@ from interlock.backends.redis.scripts import script
 from interlock.backends.redis.topology import (
     ANSWER,
     CONFIRMATION,
+    RESET,
     Primary,
+    Questions,
+    SentinelsBehind,
     Unconfirmed,
     is_demoted,
     needs_confirmation,
@@ -21,10 +25,14 @@ from interlock.backends.redis.topology import (
     unconfirmed,
     wait_command,
 )
+from interlock.backends.redis.transport.factories import UrlFactory
+from interlock.backends.redis.transport.sentinels import Sentinels, sentinel_settings
+from interlock.backends.redis.url import read_url
 from interlock.errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
 from interlock.steps import Call
 
 LABEL = "redis+sentinel://a,b,c/m/0"
+SETTINGS = read_url(LABEL)
 
 OLD, NEW = Primary("old", 1, 4, False), Primary("new", 2, 5, False)
 DOWN, CUT = OLD._replace(down=True), OLD._replace(cut=True)
@@ -32,9 +40,11 @@ SILENT = StoreUnavailable("cannot reach Sentinel b: timed out")
 WRONG = StoreMisconfigured("Sentinel c refused the user name or password")
 
 
-def searched(*answers: Primary | StoreError, newest: int = -1) -> tuple[Any, list[int]]:
+def searched(
+    *answers: Primary | StoreError, newest: int = -1, reset: bool = False
+) -> tuple[Any, list[int]]:
     """What comes of a search whose Sentinels answer so, and which of them were asked."""
-    steps, asked = search(range(len(answers)), newest, lambda: 100.0, 102.0, LABEL), []
+    steps, asked = search(range(len(answers)), newest, lambda: 100.0, 102.0, LABEL, reset), []
     answer: Any = None
     try:
         while True:
@@ -62,6 +72,98 @@ def test_a_sentinel_that_is_behind_is_not_believed() -> None:
 
 def test_sentinels_that_all_forgot_are_believed() -> None:
     assert searched(OLD, OLD._replace(epoch=0), newest=5) == (OLD, [0, 1])
+
+
+def test_a_majority_that_agrees_is_believed_after_a_reset() -> None:
+    assert searched(SILENT, OLD, OLD, newest=5, reset=True) == (OLD, [0, 1, 2])
+    forgot = OLD._replace(epoch=0)
+    assert searched(forgot, WRONG, OLD, newest=5, reset=True) == (OLD, [0, 1, 2])
+    assert searched(OLD, NEW, OLD, newest=5, reset=True) == (NEW, [0, 1])
+    for others in ((SILENT, OLD._replace(host="third")), (SILENT, DOWN), (OLD, SILENT, SILENT)):
+        with pytest.raises(SentinelsBehind, match="behind a failover"):
+            searched(OLD, *others, newest=5, reset=True)
+    with pytest.raises(SentinelsBehind, match="behind a failover"):
+        searched(SILENT, OLD, OLD, newest=5)
+
+
+# --- what is written down ------------------------------------------------------------------------
+
+
+def watched(*primaries: Primary) -> Sentinels:
+    """Three Sentinels, of which these are known, one after another."""
+    watchers: Any = [UrlFactory(each) for each in sentinel_settings(SETTINGS)]
+    sentinels = Sentinels("m", LABEL, watchers, lambda: None)
+    for each in primaries:
+        begun = asked_first(sentinels)
+        answered(begun, each)
+    return sentinels
+
+
+def asked_first(sentinels: Sentinels) -> Questions:
+    """Begin to ask, as one thread of several."""
+    sentinels.suspect()
+    steps = sentinels._find(100.0)
+    next(steps)
+    return steps
+
+
+def answered(steps: Questions, *answers: Primary | StoreError) -> None:
+    with pytest.raises(StopIteration):
+        for each in answers:
+            steps.send(each)
+
+
+def test_an_answer_that_was_overtaken_by_a_newer_one_is_dropped() -> None:
+    sentinels = watched(OLD)
+    slow, quick = asked_first(sentinels), asked_first(sentinels)
+    answered(quick, NEW)
+    answered(slow, OLD)
+    assert sentinels.primary == NEW
+    assert sentinels.moves == 1
+
+
+def test_a_newer_answer_counts_though_another_thread_has_asked_meanwhile() -> None:
+    sentinels = watched(OLD)
+    slow, quick = asked_first(sentinels), asked_first(sentinels)
+    answered(quick, OLD)
+    answered(slow, NEW)
+    assert sentinels.primary == NEW
+
+
+def test_a_majority_that_stays_behind_is_believed_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sentinels, clock = watched(NEW), [1000.0]
+    monkeypatch.setattr("interlock.backends.redis.transport.sentinels.now", lambda: clock[0])
+    for at in (1000.0, 1000.0 + RESET / 2):
+        clock[0] = at
+        with pytest.raises(SentinelsBehind):
+            answered(asked_first(sentinels), SILENT, OLD, OLD)
+        assert sentinels.primary == NEW
+    clock[0] = 1000.0 + RESET
+    answered(asked_first(sentinels), SILENT, OLD, OLD)
+    assert sentinels.primary == OLD
+
+
+def test_a_majority_that_was_behind_before_is_not_believed_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sentinels, clock = watched(NEW), [1000.0]
+    monkeypatch.setattr("interlock.backends.redis.transport.sentinels.now", lambda: clock[0])
+    for at, answers in ((1000.0, (SILENT, OLD, OLD)), (1000.0 + RESET, (NEW,))):
+        clock[0], steps = at, asked_first(sentinels)
+        with suppress(SentinelsBehind, StopIteration):
+            for each in answers:
+                steps.send(each)
+    clock[0] += 1.0
+    with pytest.raises(SentinelsBehind):
+        answered(asked_first(sentinels), SILENT, OLD, OLD)
+
+
+def test_sentinels_that_all_forgot_name_the_primary() -> None:
+    sentinels = watched(NEW)
+    answered(asked_first(sentinels), OLD, OLD, OLD)
+    assert sentinels.primary == OLD
 
 
 def test_a_primary_that_is_down_is_named() -> None:

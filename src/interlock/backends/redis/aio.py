@@ -19,6 +19,7 @@ from .transport.handshakes import ConnectionFactory, PrimaryFinder, moves_of, un
 from .transport.lazy import LazyConnection
 from .transport.mux import Mux, PendingReply
 from .transport.protocol import SUBSCRIBE_TIMEOUT, Sharded, never
+from .transport.recent_releases import RecentReleases
 
 log = logging.getLogger("interlock.redis")
 
@@ -38,13 +39,17 @@ class RedisAsyncLink(TaskParking, Quiet):
         self._factory, self._sharded = factory, sharded
         self._moves = moves_of(factory)
         self._observer: Callable[[bool], None] = unobserved
+        #: Where another server may become the primary: what it has to be told, and the
+        #: generation of the connection to the last one that was.
+        self._releases = None if factory.finder is None else RecentReleases()
+        self._told = factory.generation
         self._closed = self._forked = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._begin()
 
     def _begin(self) -> None:
         #: Where calls go, and where wakes come in: the same connection but under RESP2.
-        parts = self._factory, self._deliver, self._lost, self._tell_moved
+        parts = self._factory, self._deliver, self._lost, self._opened
         self._calls = self._wakes = LazyConnection(*parts)
         if self._factory.protocol == 2:
             self._wakes = LazyConnection(*parts, only_subscribes=True)
@@ -83,10 +88,21 @@ class RedisAsyncLink(TaskParking, Quiet):
         if self._closed:
             pending.set_exception((forked if self._forked else closed)(self._factory.label))
         else:
-            if self._factory.finder is not None:
+            if self._releases is not None:
                 self._follow()
+                self._note(self._releases, pending, request)
             self._calls.call(pending, request)
         return pending
+
+    def _note(self, releases: RecentReleases, pending: PendingReply, request: Call) -> None:
+        """Remember a call by which an owner leaves, once it is answered."""
+
+        def answered(_: object) -> None:
+            if pending.exception() is None:
+                releases.note(request, now())
+
+        if request.operation.leaves:
+            pending.add_done_callback(answered)
 
     async def ask_anyway(self, request: Call) -> Reply:
         """Ask a node of a cluster for a slot that is just moving there."""
@@ -126,6 +142,26 @@ class RedisAsyncLink(TaskParking, Quiet):
     def observe(self, observer: Callable[[bool], None]) -> None:
         """The observer is called when another server has become the primary."""
         self._observer = observer
+
+    def _opened(self, connection: LazyConnection) -> None:
+        """A connection is open; nothing was sent on it so far."""
+        mux = connection.mux
+        if connection is self._calls and mux is not None and mux.generation > self._told:
+            self._repeat_releases(mux)
+        self._tell_moved()
+
+    def _repeat_releases(self, mux: Mux) -> None:
+        """Tell a new primary first what it may not have heard of; no call waits for it."""
+        requests = [] if self._releases is None else self._releases.withdrawals()
+
+        def answered(last: Sent) -> None:
+            if last.exception() is None:
+                self._told = mux.generation
+
+        if requests:
+            mux.repeat(requests).add_done_callback(answered)
+        else:
+            self._told = mux.generation
 
     def _tell_moved(self) -> None:
         """The new primary may lack what the former one has confirmed: ask it at once."""

@@ -13,12 +13,13 @@ from ...errors import StoreError, closed, forked
 from ...parking import ThreadParking
 from ...spi import Quiet
 from ...steps import Call, Reply, Wakes
-from .errors import foreign, from_reply, is_noscript, not_answered
+from .errors import foreign, from_reply, is_noscript, not_answered, not_sent
 from .restart_guard import RestartGuard
 from .topology import is_demoted, needs_confirmation, unconfirmed, wait_command
 from .transport.connection import BlockingConnection, NotRedis, close_all
 from .transport.handshakes import ConnectionFactory, moves_of, unobserved
 from .transport.protocol import ASKING, Sharded, command, never, packed
+from .transport.recent_releases import RecentReleases
 from .transport.subscriber import Subscriber, Subscription
 from .transport.weak_registry import WeakRegistry
 
@@ -38,6 +39,10 @@ class RedisLink(ThreadParking, Quiet):
         self._factory, self._generation = factory, factory.generation
         self._moves = moves_of(factory)
         self._observer: Callable[[bool], None] = unobserved
+        #: Where another server may become the primary: what it has to be told, and the
+        #: generation of the connections to the last one that was.
+        self._releases = None if factory.finder is None else RecentReleases()
+        self._told = factory.generation
         self._closed = self._forked = False
         self._idle: deque[BlockingConnection] = deque()
         #: Every connection, also those on which a question is under way.
@@ -60,6 +65,8 @@ class RedisLink(ThreadParking, Quiet):
         self._give_back(connection)
         if isinstance(reply, StoreError):
             raise reply
+        if self._releases is not None:
+            self._releases.note(request, now())
         return reply
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
@@ -87,7 +94,7 @@ class RedisLink(ThreadParking, Quiet):
         """Read the replies to what was sent together."""
         try:
             replies = [connection.read() for _ in requests]
-            self._teach(connection, requests, replies)
+            connection.teach(requests, replies)
             for i, reply in enumerate(replies):
                 if isinstance(reply, hiredis.ReplyError):
                     replies[i] = self._refused(connection, requests[i], reply)
@@ -99,6 +106,8 @@ class RedisLink(ThreadParking, Quiet):
             connection.close()  # its replies may still come, and are no other call's
             raise
         self._give_back(connection)
+        if self._releases is not None:
+            self._releases.note_together(requests, replies, now())
         return replies
 
     def ask_anyway(self, request: Call) -> Reply:
@@ -124,24 +133,6 @@ class RedisLink(ThreadParking, Quiet):
         if isinstance(reply, StoreError):
             raise reply
         return reply
-
-    def _teach(
-        self, connection: BlockingConnection, requests: tuple[Call, ...], replies: list[Reply]
-    ) -> None:
-        """Ask once more, all together, what the server has not the scripts for: nothing of it was
-        executed, and the text of each script is sent once."""
-        unknown = [i for i, reply in enumerate(replies) if _is_unknown(reply)]
-        if not unknown:
-            return
-        taught: set[Any] = set()
-        message = bytearray()
-        for i in unknown:
-            script = requests[i].operation
-            message += packed(requests[i], whole=script not in taught)
-            taught.add(script)
-        connection.send(bytes(message))
-        for i in unknown:
-            replies[i] = connection.read()
 
     def _confirmed(
         self, connection: BlockingConnection, requests: tuple[Call, ...], replies: list[Reply]
@@ -251,11 +242,27 @@ class RedisLink(ThreadParking, Quiet):
             self._subscriber.drop_unused()
             raise
         self._connections.add(connection)
+        if self._releases is not None and connection.generation > self._told:
+            self._repeat_releases(connection, self._releases, until)
         self._tell_moved()
         if self._forked:  # while it was opened
             connection.close()
             raise forked(self._factory.label)
         return connection
+
+    def _repeat_releases(
+        self, connection: BlockingConnection, releases: RecentReleases, until: float
+    ) -> None:
+        """Tell a new primary first what it may not have heard of; one thread does, for all."""
+        told, self._told = self._told, connection.generation
+        try:
+            connection.repeat(releases.withdrawals(), until)
+        except BaseException as cause:
+            self._told = told
+            connection.close()
+            if isinstance(cause, OSError):
+                raise not_sent(cause, self._factory.label) from cause
+            raise
 
     def _give_back(self, connection: BlockingConnection) -> None:
         connection.replied = self._factory.reached = True
@@ -265,6 +272,10 @@ class RedisLink(ThreadParking, Quiet):
             self._idle.append(connection)
         else:
             connection.close()
+
+    def hang_up(self) -> None:
+        """Close connections on which no call waits; a later call opens others."""
+        close_all(self._idle)
 
     def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
         return self._subscriber.listen(topics, until)
@@ -304,10 +315,6 @@ class GuardedLink(RedisLink):
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
         return super().together(tuple(map(self._guard.guarded, requests)))
-
-
-def _is_unknown(reply: Reply) -> bool:
-    return isinstance(reply, hiredis.ReplyError) and is_noscript(str(reply))
 
 
 #: What forked children must neither use nor close.

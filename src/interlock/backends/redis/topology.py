@@ -2,8 +2,9 @@
 
 Theory of operation.  Sentinels know which server is the primary, each for itself and some a
 moment before the others.  The number of the last failover (the epoch) orders what they say: a
-Sentinel that is behind what this client knows is not believed, unless all of them are.  So they
-are asked one after another, until one of them names a primary that is up and not behind.
+Sentinel that is behind what this client knows is not believed, unless all of them are, or a
+majority that agrees and goes on to: then their state was reset.  So they are asked one after
+another, until one of them names a primary that is up and not behind.
 
 What they say may still be ahead of or behind the truth, so a new connection asks the server for
 its role, and takes none that is not a primary.  A primary that was replaced while it was cut off
@@ -37,6 +38,10 @@ ANSWER = 1.0
 #: Seconds for which a Sentinel that did not answer is asked after all the others.
 PASSED_OVER = 10.0
 
+#: Seconds after which a majority of Sentinels that is behind will not catch up, because its state
+#: was reset: they tell each other of a failover every two seconds.
+RESET = 10.0
+
 #: Seconds that replicas have to confirm what was written; as long as Redisson gives them.
 CONFIRMATION = 1.0
 
@@ -66,6 +71,9 @@ class Primary(NamedTuple):
 #: Yields which Sentinel to ask, and until when; is sent what it said, or why it did not.
 Search: TypeAlias = Generator[tuple[int, float], "Primary | StoreError", Primary]
 
+#: The same, when what was found is written down in the end.
+Questions: TypeAlias = Generator[tuple[int, float], "Primary | StoreError", None]
+
 
 def read_primary(words: Sequence[bytes]) -> Primary:
     """The answer to SENTINEL MASTER, which is names and values in turn."""
@@ -76,11 +84,21 @@ def read_primary(words: Sequence[bytes]) -> Primary:
     return Primary(said["ip"], int(said["port"]), int(said["config-epoch"]), down, cut)
 
 
+class SentinelsBehind(StoreUnavailable):
+    """The Sentinels that answer do not know of a failover that this client has seen."""
+
+
 def search(
-    order: Sequence[int], newest: int, clock: Callable[[], float], until: float, label: str
+    order: Sequence[int],
+    newest: int,
+    clock: Callable[[], float],
+    until: float,
+    label: str,
+    reset: bool = False,
 ) -> Search:
     """Ask Sentinels in order until one names a primary that is up, and of no epoch before the
-    `newest`.  One question to one Sentinel, if the first can be believed."""
+    `newest`.  One question to one Sentinel, if the first can be believed.  After a `reset` a
+    majority is believed though it is behind."""
     said: list[Primary] = []
     failures: list[StoreError] = []
     for place, sentinel in enumerate(order):
@@ -92,7 +110,8 @@ def search(
             return answer
         else:
             said.append(answer)
-    return _best_of(said, failures, newest, label)
+    agreed = _majority_of(said, len(order)) if reset else None
+    return agreed or _best_of(said, failures, newest, label)
 
 
 def _best_of(
@@ -108,12 +127,22 @@ def _best_of(
         address = max(said, key=lambda each: each.epoch).address
         state = "behind a failover that this client has seen" if up else "down"
         words = f"the Sentinels of {label} see its primary {address} {state}"
-        raise StoreUnavailable(words, label)
+        raise (SentinelsBehind if up else StoreUnavailable)(words, label)
     for failure in failures:
         if isinstance(failure, StoreMisconfigured):
             raise failure
     reasons = "; ".join(str(failure) for failure in failures)
     raise StoreUnavailable(f"no Sentinel of {label} answers: {reasons}", label)
+
+
+def _majority_of(said: Sequence[Primary], sentinels: int) -> Primary | None:
+    """What more than half of the Sentinels say, however far they are behind."""
+    up = [each for each in said if not each.down]
+    for each in up:
+        same = [other for other in up if other.address == each.address]
+        if 2 * len(same) > sentinels:
+            return max(same, key=lambda other: other.epoch)
+    return None
 
 
 def sentinel_refused(text: str, sentinel: str, service: str, label: str) -> StoreError:

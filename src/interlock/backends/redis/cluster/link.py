@@ -43,6 +43,7 @@ class ClusterLink(ThreadParking, Quiet):
             except StoreError as failure:
                 reply = noted(failure, address, slots)
         (reply,) = run(ask_again((request,), [reply], self._slots, self._limit), self._by_node)
+        self._leave_former()
         if isinstance(reply, StoreError):
             raise reply
         return reply
@@ -66,6 +67,13 @@ class ClusterLink(ThreadParking, Quiet):
         if failure is not None:
             raise failure
         return self._slots.primaries()
+
+    def _leave_former(self) -> None:
+        """End idle connections to nodes that serve nothing any more; after a refusal, because
+        that is how a client hears of it."""
+        for address, link in list(self._links.items()):
+            if not self._slots.serves(address):
+                link.hang_up()
 
     def link_to(self, address: Address) -> RedisLink:
         """The link to one node."""

@@ -137,6 +137,10 @@ class SlotMap:
         """Every node that serves a slot."""
         return sorted(self._primaries)
 
+    def serves(self, address: Address) -> bool:
+        """Whether a node serves a slot."""
+        return address in self._primaries
+
     def candidates(self) -> list[Address]:
         """Whom to ask for the map, the likeliest to answer first."""
         known = dict.fromkeys((*self.primaries(), *self.seeds))

@@ -38,6 +38,11 @@ class Script:
         """Whether it grants or renews, so that replicas can be waited for."""
         return self.name.endswith(("_attempt", "_renew"))
 
+    @cached_property
+    def leaves(self) -> bool:
+        """Whether an owner gives back by it, or withdraws: a new primary must hear of it."""
+        return self.name.endswith(("_release", "_leave"))
+
 
 @cache
 def script(name: str) -> Script:

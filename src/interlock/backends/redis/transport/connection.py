@@ -10,7 +10,7 @@ import ssl
 import struct
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from threading import get_ident
 from typing import Any
@@ -18,10 +18,11 @@ from typing import Any
 import hiredis
 
 from ....drive import now
-from ....steps import Reply
+from ....steps import Call, Reply
+from ..errors import is_noscript
 from .handshakes import ConnectionFactory, open_blocking
 from .openings import abandon_socket, socket_of
-from .protocol import INCOMPLETE, new_reader
+from .protocol import INCOMPLETE, new_reader, packed_together
 
 #: Seconds after which an idle connection is looked at before it is used again.
 FRESH = 0.1
@@ -172,6 +173,23 @@ class BlockingConnection:
         self.replied = True
         return reply
 
+    def teach(self, requests: Sequence[Call], replies: list[Reply]) -> None:
+        """Ask once more, all together, what the server has not the scripts for: nothing of it was
+        executed."""
+        unknown = [i for i, reply in enumerate(replies) if _is_unknown(reply)]
+        if unknown:
+            self.send(packed_together([requests[i] for i in unknown]))
+            for i in unknown:
+                replies[i] = self.read()
+
+    def repeat(self, requests: Sequence[Call], until: float) -> None:
+        """Say again what another server has answered, until then; the replies are no news."""
+        if requests:
+            self.prepare(until)
+            self.send(packed_together(requests))
+            for _ in requests:
+                self.read()
+
     def read_until(self, until: float) -> Reply:
         """The next reply or message; INCOMPLETE when it has not come by then.
 
@@ -232,6 +250,10 @@ class BlockingConnection:
 
     def close(self) -> None:
         self._connection.disconnect()
+
+
+def _is_unknown(reply: Reply) -> bool:
+    return isinstance(reply, hiredis.ReplyError) and is_noscript(str(reply))
 
 
 def close_all(connections: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
 from copy import copy
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 from ....drive import now
 from ....errors import InterlockError, StoreUnavailable, closed
 from ....steps import Call
-from ....tasks import Sent
 from ..errors import Unreached
 from .handshakes import ConnectionFactory, open_asyncio
 from .mux import Mux, PendingReply
@@ -29,21 +27,21 @@ class LazyConnection:
         factory: ConnectionFactory,
         on_message: Callable[[str, str | None], None],
         on_lost: Callable[[LazyConnection], None],
-        on_opened: Callable[[], None],
+        on_opened: Callable[[LazyConnection], None],
         only_subscribes: bool = False,
     ) -> None:
         self._factory, self._only_subscribes = factory, only_subscribes
         self._on_message, self._on_lost, self._on_opened = on_message, on_lost, on_opened
         self.mux: Mux | None = None
         self._opening: asyncio.Task[None] | None = None
-        self._unsent: deque[tuple[PendingReply, Call]] = deque()
+        self._unsent: dict[PendingReply, Call] = {}
         self._connection: Any = None
 
     def call(self, pending: PendingReply, request: Call) -> None:
         if self.mux is not None:
             self.mux.call(pending, request)
         else:
-            self._unsent.append((pending, request))
+            self._unsent[pending] = request
             self._limit(pending, request.until - now())
             self.opening()
 
@@ -54,13 +52,11 @@ class LazyConnection:
             timer = loop.call_later(max(timeout, 0.0), self._too_late, pending)
             pending.add_done_callback(lambda _: timer.cancel())
 
-    def _too_late(self, pending: Sent) -> None:
+    def _too_late(self, pending: PendingReply) -> None:
         """Connecting took longer than the question was worth: it will never be sent."""
-        for unsent in list(self._unsent):
-            if unsent[0] is pending:
-                self._unsent.remove(unsent)
-                label = self._factory.label
-                pending.set_exception(Unreached(f"cannot reach {label} in time", label))
+        if self._unsent.pop(pending, None) is not None:
+            label = self._factory.label
+            pending.set_exception(Unreached(f"cannot reach {label} in time", label))
 
     def opening(self) -> asyncio.Task[None]:
         """The task that opens the connection; one for all callers."""
@@ -96,18 +92,19 @@ class LazyConnection:
             )
             mux.generation, mux.replicas = connection.generation, connection.replicas
             mux.recount_at = connection.recount_at
+            self._on_opened(self)
             self._send_unsent(mux)
-            self._on_opened()
         finally:
             self._opening = None
 
     def _send_unsent(self, mux: Mux) -> None:
-        while self._unsent:
-            mux.call(*self._unsent.popleft())
+        unsent, self._unsent = self._unsent, {}
+        for pending, request in unsent.items():
+            mux.call(pending, request)
 
     def _fail(self, failure: InterlockError) -> None:
-        while self._unsent:
-            pending, _ = self._unsent.popleft()
+        unsent, self._unsent = self._unsent, {}
+        for pending in unsent:
             if not pending.done():
                 pending.set_exception(copy(failure))  # each may get notes of its own
 

@@ -8,8 +8,9 @@ in time fails alone; its late reply still finds its place in the order and is th
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
@@ -28,7 +29,7 @@ from ..topology import (
     wait_command,
 )
 from .handshakes import UNREPLICATED, ConnectionFactory
-from .protocol import ASKING, INCOMPLETE, command, new_reader, packed
+from .protocol import ASKING, INCOMPLETE, command, new_reader, packed, packed_together
 
 
 class PendingReply(Sent):
@@ -114,6 +115,15 @@ class Mux(asyncio.Protocol):
             self._schedule(pending.limit, at)
         self._write(packed(request))
 
+    def repeat(self, requests: Sequence[Call]) -> PendingReply:
+        """Send calls that were answered by another server before; the last one's reply is
+        returned, and no call waits for the others."""
+        pending = [self._enter(None) for _ in requests]
+        for each in pending:
+            each.add_done_callback(PendingReply.exception)  # one that fails is no news
+        self._write(packed_together(requests))
+        return pending[-1]
+
     def subscribe(self, channel: str, sharded: bool = False) -> PendingReply:
         """Subscribe; settled once the server has confirmed it."""
         pending = self._enter(channel)
@@ -130,11 +140,11 @@ class Mux(asyncio.Protocol):
         self._write(command("PING"))
         return pending
 
-    def _enter(self, channel: str | None) -> PendingReply:
+    def _enter(self, channel: str | None, limit: float = math.inf) -> PendingReply:
         pending = PendingReply(loop=self._loop)
         pending.request, pending.channel = None, channel
         pending.since = at = now()
-        pending.limit = at + self._limit
+        pending.limit = min(at + self._limit, limit)
         self._pending.append(pending)
         if pending.limit < self._timer_at:
             self._schedule(pending.limit, at)
@@ -195,9 +205,9 @@ class Mux(asyncio.Protocol):
         """Ask once how many replicas have what was granted and renewed; later replies wait for
         the answer, and what they grant is asked about together."""
         written, self._unconfirmed = self._unconfirmed, []
-        waiting = self._enter(None)
-        left = min(pending.limit for pending, _ in written) - now()
-        self._write(command(*wait_command(self.replicas, left)))
+        limit = min(pending.limit for pending, _ in written)
+        waiting = self._enter(None, limit)
+        self._write(command(*wait_command(self.replicas, limit - now())))
         waiting.add_done_callback(lambda _: self._settle(written, waiting))
 
     def _settle(self, written: list[tuple[PendingReply, Any]], waiting: PendingReply) -> None:

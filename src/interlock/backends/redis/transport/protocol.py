@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import hiredis
@@ -27,6 +27,17 @@ def packed(request: Call, whole: bool = False) -> bytes:
     script, keys, args = request.operation, request.keys, request.args
     verb, body = ("EVAL", script.text) if whole else ("EVALSHA", script.sha)
     return _pack((verb, body, len(keys), *keys, *args))
+
+
+def packed_together(requests: Sequence[Call]) -> bytes:
+    """The bytes of calls to a server that may know none of their scripts: the text of each is sent
+    once."""
+    taught: set[Any] = set()
+    message = bytearray()
+    for each in requests:
+        message += packed(each, whole=each.operation not in taught)
+        taught.add(each.operation)
+    return bytes(message)
 
 
 def command(*words: str) -> bytes:

@@ -14,8 +14,10 @@ from ..errors import not_sent
 from ..topology import (
     CHECK,
     PASSED_OVER,
+    RESET,
     Primary,
-    Search,
+    Questions,
+    SentinelsBehind,
     read_primary,
     search,
     sentinel_refused,
@@ -43,6 +45,7 @@ class Sentinels:
     """What is known of the primary, and how to ask for it.
 
     Threads may ask at the same time: each believes the newest, whichever of them heard it.
+    What was heard earlier and is of an earlier failover is dropped.
     A connection to a Sentinel lives for one question, so a fork inherits none.
     """
 
@@ -60,6 +63,8 @@ class Sentinels:
         #: When a Sentinel last named it, and when one was last asked.
         self._named_at = self._asked_at = -math.inf
         self._pause = CHECK
+        #: Since when those that answer are behind what is known.
+        self._behind_since = math.inf
         self._next, self._failed_at = 0, [-math.inf] * len(factories)
 
     def is_due(self) -> bool:
@@ -73,25 +78,19 @@ class Sentinels:
     def find(self, until: float) -> None:
         """Know the primary, for a new connection; StoreError when it is not to be known.
         No question if a Sentinel has just named it."""
-        if now() - self._named_at >= CHECK:
-            steps, answer = self._search(until), None
-            try:
-                while True:
-                    which, limit = steps.send(answer)  # type: ignore[arg-type]  # at first None
-                    answer = self._noted(which, self._ask(which, limit))
-            except StopIteration as found:
-                self._believe(found.value)
+        steps, answer = self._find(until), None
+        with suppress(StopIteration):
+            while True:
+                which, limit = steps.send(answer)  # type: ignore[arg-type]  # at first None
+                answer = self._ask(which, limit)
 
     async def find_async(self, until: float) -> None:
         """The same for asyncio."""
-        if now() - self._named_at >= CHECK:
-            steps, answer = self._search(until), None
-            try:
-                while True:
-                    which, limit = steps.send(answer)  # type: ignore[arg-type]  # at first None
-                    answer = self._noted(which, await self._ask_async(which, limit))
-            except StopIteration as found:
-                self._believe(found.value)
+        steps, answer = self._find(until), None
+        with suppress(StopIteration):
+            while True:
+                which, limit = steps.send(answer)  # type: ignore[arg-type]  # at first None
+                answer = await self._ask_async(which, limit)
 
     def check(self, until: float) -> None:
         """Ask whether the primary is another one by now; silence changes nothing."""
@@ -112,9 +111,22 @@ class Sentinels:
 
     # --- what is decided -----------------------------------------------------------------------
 
-    def _search(self, until: float) -> Search:
-        newest = -1 if self.primary is None else self.primary.epoch
-        return search(self._order(), newest, now, until, self._label)
+    def _find(self, until: float) -> Questions:
+        """Which Sentinels to ask, one after another; each is sent what it said."""
+        if now() - self._named_at < CHECK:
+            return
+        known = self.primary
+        newest = -1 if known is None else known.epoch
+        reset = now() - self._behind_since >= RESET
+        try:
+            found = yield from search(self._order(), newest, now, until, self._label, reset)
+        except SentinelsBehind:
+            self._behind_since = min(self._behind_since, now())
+            raise
+        self._behind_since = math.inf
+        heard = self.primary  # another thread may have asked, too
+        if heard is None or heard == known or found.epoch >= heard.epoch:
+            self._believe(found)
 
     def _order(self) -> list[int]:
         """Each search begins with another Sentinel, so that none that is cut off from the others
@@ -123,10 +135,6 @@ class Sentinels:
         self._next = (first + 1) % count
         turns = [(first + step) % count for step in range(count)]
         return sorted(turns, key=lambda each: at - self._failed_at[each] < PASSED_OVER)
-
-    def _noted(self, which: int, answer: Primary | StoreError) -> Primary | StoreError:
-        self._failed_at[which] = now() if isinstance(answer, StoreError) else -math.inf
-        return answer
 
     def _believe(self, primary: Primary) -> None:
         self._named_at, self._asked_at, self._pause = now(), now(), CHECK
@@ -138,31 +146,35 @@ class Sentinels:
     # --- one question to one Sentinel ------------------------------------------------------------
 
     def _ask(self, which: int, until: float) -> Primary | StoreError:
-        factory = self._factories[which]
         try:
-            connection = open_blocking(factory, until)
+            connection = open_blocking(self._factories[which], until)
             try:
                 connection.send_command("SENTINEL", "MASTER", self._service)
-                return read_primary(connection.read_response())
+                return self._named(which, connection.read_response())
             finally:
                 connection.disconnect()
         except Exception as failure:
-            return self._explained(failure, factory.label)
+            return self._failed(which, failure)
 
     async def _ask_async(self, which: int, until: float) -> Primary | StoreError:
-        factory, connection = self._factories[which], None
+        connection = None
         try:
             async with asyncio.timeout(max(until - now(), 0.001)):
-                connection = await open_asyncio(factory)
+                connection = await open_asyncio(self._factories[which])
                 await connection.send_command("SENTINEL", "MASTER", self._service)
-                return read_primary(await connection.read_response())
+                return self._named(which, await connection.read_response())
         except Exception as failure:
-            return self._explained(failure, factory.label)
+            return self._failed(which, failure)
         finally:
             if connection is not None:
                 await connection.disconnect(nowait=True)
 
-    def _explained(self, failure: Exception, sentinel: str) -> StoreError:
+    def _named(self, which: int, words: Sequence[bytes]) -> Primary:
+        self._failed_at[which] = -math.inf
+        return read_primary(words)
+
+    def _failed(self, which: int, failure: Exception) -> StoreError:
+        self._failed_at[which], sentinel = now(), self._factories[which].label
         if isinstance(failure, StoreError):
             return failure
         if is_raised(failure, "ResponseError", "AuthenticationError"):
