@@ -116,7 +116,7 @@ class Field:
         said = self._tell("end")
         stayed = all(each.primary for each in failover.snapshots)
         as_meant = stayed and strike.is_as_meant(new)
-        strike.mend(new)
+        strike.mend()
         return self._judged(said, failover) if as_meant else None
 
     def _begin(self) -> float:
