@@ -24,6 +24,12 @@ from .rounds import PYTHON, Contestant, Field, Size, in_java, usual_size
 #: How often a failover that went otherwise than it was meant to is repeated.
 REPEATS = 3
 
+#: How many fleets may be used up by a fault.
+FLEETS = 3
+
+#: Milliseconds of silence after which the Sentinels replace a primary.
+DOWN_AFTER = 1000
+
 Scores = dict[str, dict[str, Score]]
 
 
@@ -83,30 +89,45 @@ def measure(contestants: Sequence[Contestant], size: Size, often: dict[Fault, in
     """Each fault on a fleet of its own, with contestants that have just started."""
     scores: Scores = {}
     for fault, times in often.items():
-        if times:
-            scores[fault.name] = {each.name: Score() for each in contestants}
-            with _field(fault, contestants, size) as field:
-                for number in range(times):
-                    progress(f"{fault.name}: {number + 1} of {times}")
-                    _add(scores[fault.name], _played(field, fault))
+        each = scores[fault.name] = {contestant.name: Score() for contestant in contestants}
+        for _ in range(FLEETS):
+            if times > (done := _failovers(each)):
+                _play(fault, contestants, size, each, range(done, times))
+        if _failovers(each) < times:
+            say(f"{fault.name}: only {_failovers(each)} of {times} failovers went as they should")
     return scores
 
 
-@contextmanager
-def _field(fault: Fault, contestants: Sequence[Contestant], size: Size) -> Iterator[Field]:
-    with (
-        SentinelFleet(hurry=fault.hurry) as fleet,
-        closing(Field(fleet, contestants, size)) as field,
-    ):
-        yield field
+def _play(
+    fault: Fault,
+    contestants: Sequence[Contestant],
+    size: Size,
+    scores: dict[str, Score],
+    numbers: range,
+) -> None:
+    """So many failovers, or fewer if the fleet does not recover from one."""
+    try:
+        with (
+            SentinelFleet(hurry=fault.hurry, down_after=DOWN_AFTER) as fleet,
+            closing(Field(fleet, contestants, size)) as field,
+        ):
+            for number in numbers:
+                progress(f"{fault.name}: {number + 1} of {numbers.stop}")
+                _add(scores, _played(field, fault))
+    except TimeoutError as failure:
+        progress(f"{failure}: on with another fleet")
+
+
+def _failovers(scores: dict[str, Score]) -> int:
+    return max(score.failovers for score in scores.values())
 
 
 def _played(field: Field, fault: Fault) -> dict[str, Score]:
     for _ in range(REPEATS):
         if (found := field.play(fault)) is not None:
             return found
-        progress("another server was promoted than was meant to be: once more")
-    raise RuntimeError(f"{fault.name}: the Sentinels promote another server than they should")
+        progress("the Sentinels have promoted another server than was meant: once more")
+    raise TimeoutError("the Sentinels promote another server than they should, again and again")
 
 
 def _add(scores: dict[str, Score], found: dict[str, Score]) -> None:
@@ -136,8 +157,8 @@ def tables(scores: Scores) -> list[Table]:
 
 
 def _table(fault: str, scores: dict[str, Score]) -> Table:
-    often = max(score.failovers for score in scores.values())
-    made = Table(f"the primary is {fault}: {often} failovers", COLUMNS)
+    title = f"the primary is {fault}: failovers: {_failovers(scores)}"
+    made = Table(title, COLUMNS)
     for name, score in scores.items():
         made.add(name, *_cells(score))
     return made

@@ -112,12 +112,12 @@ class Strike:
         else:
             self.old.start()
 
-    def mend(self, new: RedisServer) -> None:
-        """Wait until the new primary has two replicas again."""
+    def mend(self) -> None:
+        """Wait until the primary, whichever it is by now, has two replicas again."""
         if self.fault.lagging == 1:
             for each in self._fleet.servers:
                 self._tell(each, "CONFIG", "SET", "replica-priority", USUAL)
-        awaited(lambda: self._fleet.settled(new), "the fleet to settle")
+        awaited(lambda: self._fleet.settled(self._fleet.primary()), "the fleet to settle")
 
     def is_as_meant(self, new: RedisServer) -> bool:
         """Whether the right server was promoted, and is the primary still."""

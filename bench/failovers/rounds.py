@@ -76,12 +76,13 @@ def in_java(name: str, kind: str, folder: str) -> Contestant:
     return Contestant(name, start)
 
 
-UNCONFIRMED, DEFAULT = "Interlock, replicas=0", "Interlock, default (1)"
+UNCONFIRMED, DEFAULT = "Interlock, replicas=0", "Interlock, default"
 REDIS_PY = "redis-py Lock"
 
 PYTHON = (
     in_python(UNCONFIRMED, "interlock=0"),
     in_python(DEFAULT, "interlock"),
+    in_python("Interlock, replicas=1", "interlock=1"),
     in_python("Interlock, replicas=2", "interlock=2"),
     in_python(REDIS_PY, "redis-py", "GET"),
 )
@@ -116,7 +117,7 @@ class Field:
         said = self._tell("end")
         stayed = all(each.primary for each in failover.snapshots)
         as_meant = stayed and strike.is_as_meant(new)
-        strike.mend(new)
+        strike.mend()
         return self._judged(said, failover) if as_meant else None
 
     def _begin(self) -> float:

@@ -10,7 +10,9 @@ What they say may still be ahead of or behind the truth, so a new connection ask
 its role, and takes none that is not a primary.  A primary that was replaced while it was cut off
 comes back as one that takes writes for about ten seconds, hears of nothing, and forgets it all.
 A client that still talks to it finds out in three ways: the Sentinels name another server, which
-ends all connections; no replica confirms what it writes; and at last it answers READONLY.
+ends all connections; no replica confirms what it writes, once they follow the new primary, if the
+user has said how many must; and at last it answers READONLY.  Then every lease is renewed at the
+new primary, which may lack some.
 
 Confirmation.  A grant or a renewal counts once `replicas` of them have it (WAIT, on the connection
 that wrote, and only if the script wrote).  It lowers the odds that a failover forgets a grant; it
