@@ -13,11 +13,12 @@ from ...drive import now
 from ...errors import StoreError, closed, forked
 from ...parking import ThreadParking
 from ...spi import Quiet
-from ...steps import Call, Reply, Wakes
+from ...steps import Call, Flight, Reply, Wakes
 from .errors import foreign, from_reply, is_noscript, not_answered
 from .restart_guard import RestartGuard
 from .topology import is_demoted, needs_confirmation, unconfirmed, wait_command
 from .transport.connection import BlockingConnection, NotRedis, close_all
+from .transport.flights import Flights
 from .transport.handshakes import ConnectionFactory, moves_of, unobserved
 from .transport.protocol import ASKING, Sharded, command, never, packed
 from .transport.subscriber import Subscriber, Subscription
@@ -43,6 +44,9 @@ class RedisLink(ThreadParking, Quiet):
         #: Every connection, also those on which a question is under way.
         self._connections: weakref.WeakSet[BlockingConnection] = weakref.WeakSet()
         self._subscriber = Subscriber(self._connect, self._factory.label, sharded)
+        known = factory.settings
+        #: For calls that are sent beside those of other clients; None where they cannot be.
+        self._flights = None if known is None else Flights(known)
 
     def call(self, request: Call) -> Reply:
         connection = self._borrow(request.until)
@@ -64,6 +68,9 @@ class RedisLink(ThreadParking, Quiet):
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
         return self.replies(self.send(requests), requests)
+
+    def begin(self, requests: tuple[Call, ...]) -> Flight | None:
+        return None if self._flights is None else self._flights.begin(requests)
 
     def send(self, requests: tuple[Call, ...]) -> BlockingConnection:
         """Send calls together; their replies are read apart, on the connection."""
@@ -268,6 +275,8 @@ class RedisLink(ThreadParking, Quiet):
         self._idle, self._closed, self._forked = deque(), True, True
         for connection in list(self._connections):
             connection.abandon()
+        if self._flights is not None:
+            self._flights.after_fork()
 
     def close(self) -> None:
         self._closed = True
@@ -275,6 +284,8 @@ class RedisLink(ThreadParking, Quiet):
         self._subscriber.close()
         for connection in list(self._connections):  # a question that is under way ends now
             connection.shut_down()
+        if self._flights is not None:
+            self._flights.close()
 
 
 class GuardedLink(RedisLink):
@@ -289,6 +300,9 @@ class GuardedLink(RedisLink):
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
         return super().together(tuple(map(self._guard.guarded, requests)))
+
+    def begin(self, requests: tuple[Call, ...]) -> Flight | None:
+        return super().begin(tuple(map(self._guard.guarded, requests)))
 
 
 def _is_unknown(reply: Reply) -> bool:

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from ....errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
 from ....ledger import BURIED, BUSY, GRANTED
+from ....recipes.agreement import majority
 from ....words import duration
 from ..scripts import in_seconds, text
-from .decide import Decision, decide, free_after, majority
+from .decide import Decision, decide, free_after
 
 #: The answer of a node that has restarted, and does not vote yet.
 GUARDED = 4

@@ -25,9 +25,9 @@ from ....errors import StoreError, StoreMisconfigured
 from ....passwords import asked
 from ....steps import Call, Reply
 from ..errors import foreign, from_reply, is_noscript, not_answered, not_sent, turned_away
-from ..transport.connection import FRESH
-from ..transport.protocol import INCOMPLETE, command, new_reader, packed
 from ..url import RedisSettings
+from .connection import FRESH
+from .protocol import INCOMPLETE, command, new_reader, packed
 
 #: Bytes that wait for a node which takes nothing, at most.
 UNSENT = 1 << 20
@@ -105,6 +105,13 @@ class NodeConnection:
         script = request.operation
         self._send(awaited, packed(request, whole=script not in self._taught))
         self._taught.add(script)
+
+    def retract(self, awaited: AwaitedReply) -> bool:
+        """Do not send a call that has not been sent yet; False when it has."""
+        if awaited not in self._unsent:
+            return False
+        self._unsent.remove(awaited)
+        return True
 
     def _why_not(self) -> StoreError:
         if self._socket is not None:
