@@ -173,8 +173,9 @@ def _redlock(url: str, options: Mapping[str, Any]) -> Backend:
     from ..backends.redis import redlock
 
     settings = redlock.read_url(url)
-    people = ("username", "password")
+    people = ("username", "password", "insecure_tls")
     allow(options, {*people, *_GUARDING})
+    _warn(options, settings.label)
     said = {word: options[word] for word in people if word in options}
     nodes = tuple(replace(node, **said) for node in settings.nodes)
     return redlock.RedlockBackend(replace(settings, nodes=nodes, **redis.guarding(options)))
@@ -263,7 +264,7 @@ def _warn(options: Mapping[str, Any], label: str) -> None:
 BUILT_IN: dict[str, Callable[[str, Mapping[str, Any]], Backend]] = {
     **dict.fromkeys(("redis", "rediss", "valkey", "valkeys", "unix"), _redis),
     **dict.fromkeys(("redis+sentinel", "rediss+sentinel"), _redis),
-    "redlock": _redlock,
+    **dict.fromkeys(("redlock", "redlocks", "redlock+unix"), _redlock),
     **dict.fromkeys(("redis+cluster", "rediss+cluster"), _redis_cluster),
     **dict.fromkeys(("zk", "zks"), _zookeeper),
     "memory": _memory,

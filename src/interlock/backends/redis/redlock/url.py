@@ -1,4 +1,5 @@
-"""How to reach the nodes: a reader of `redlock://host1,host2,host3/db`.
+"""How to reach the nodes: a reader of `redlock://host1,host2,host3/db`, `redlocks://` where they
+speak TLS, and `redlock+unix:///path1,/path2,/path3` for sockets of this machine.
 
 User, password, database and parameters are those of every node; what they may be is what a URL of
 one server may say.
@@ -15,6 +16,9 @@ from ....errors import UsageError
 from ..url import LONGEST_LEASE, RedisSettings, guarding_parameter
 from ..url import read_url as read_node
 
+#: How each node is spelled by itself.
+SCHEMES = {"redlock": "redis", "redlocks": "rediss", "redlock+unix": "unix"}
+
 _OWN = ("longest_lease", "restart_guard")
 
 
@@ -30,19 +34,26 @@ class RedlockSettings:
     @property
     def label(self) -> str:
         """How to name these servers to people."""
+        first = self.nodes[0]
+        if first.transport == "unix":
+            return f"redlock+unix://{','.join(node.path for node in self.nodes)}?db={first.db}"
         places = ",".join(node.label.partition("://")[2].rpartition("/")[0] for node in self.nodes)
-        return f"redlock://{places}/{self.nodes[0].db}"
+        return f"{'redlocks' if first.transport == 'tls' else 'redlock'}://{places}/{first.db}"
 
 
 def read_url(url: str) -> RedlockSettings:
     """Read a URL, or say which part of it is wrong; the password is never repeated."""
-    _, _, rest = url.partition("://")
+    word, _, rest = url.partition("://")
+    scheme = SCHEMES[word.lower()]
     ends = min((place for place in map(rest.find, "/?#") if place >= 0), default=len(rest))
     people, at, hosts = rest[:ends].rpartition("@")
     own, query = _split_query(url)
-    tail = rest[ends:].partition("?")[0] + (f"?{query}" if query else "")
-    places = [host for host in hosts.split(",") if host]
-    nodes = tuple(read_node(f"redis://{people}{at}{host}{tail}") for host in places)
+    path, query = rest[ends:].partition("?")[0], f"?{query}" if query else ""
+    if scheme == "unix":
+        each = [f"{hosts}{part}{query}" for part in path.split(",") if part]
+    else:
+        each = [f"{host}{path}{query}" for host in hosts.split(",") if host]
+    nodes = tuple(read_node(f"{scheme}://{people}{at}{place}") for place in each)
     _check_nodes(nodes)
     return RedlockSettings(nodes, **own)
 
@@ -66,11 +77,10 @@ def _check_nodes(nodes: tuple[RedisSettings, ...]) -> None:
         )
     seen: set[tuple[str, int]] = set()
     for node in nodes:
-        place = (_address(node.host), node.port)
+        place = (node.path or _address(node.host), node.port)
         if place in seen:
-            raise UsageError(
-                f"redlock:// names {node.host}:{node.port} twice: a server has one vote"
-            )
+            named = node.path or f"{node.host}:{node.port}"
+            raise UsageError(f"redlock:// names {named} twice: a server has one vote")
         seen.add(place)
 
 

@@ -74,7 +74,7 @@ class UrlFactory(KnownServer):
 def _polled(settings: RedisSettings) -> bool:
     """Whether connections can be had that never block: see `flights`."""
     one = not settings.replicas and not settings.sentinels
-    return one and settings.transport == "tcp" and hasattr(select, "poll")
+    return one and hasattr(select, "poll")
 
 
 class FoundServer(KnownServer):
