@@ -28,7 +28,8 @@ class Question:
         self._steps, self._stage = steps, stage
         self._calls: dict[int, Call] = {}
         self._replies: dict[int, Any] = {}
-        self.asked, self.result = stage.now, None
+        self.asked = stage.now
+        self.result: Any = None
         self._go(None)
 
     def _go(self, reply: Any) -> None:
