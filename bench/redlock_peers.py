@@ -245,7 +245,8 @@ def _told(
     world: str, figures: dict[str, tuple[list[float], list[float]]], answer: Answer
 ) -> dict[str, float]:
     columns = ("", "pairs/s", "µs", "x of bare", "µs, one hangs", "ratio of p50")
-    table, told = Table(f"a lock over five servers, {world}", columns), {}
+    table = Table(f"a lock over five servers, {world}", columns)
+    told: dict[str, float] = {}
     bare = figures.get("bare sockets", ([], []))[0]
     for name, (healthy, hung) in figures.items():
         took, beside = median(healthy), median(hung) if hung else 0.0
