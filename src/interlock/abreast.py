@@ -83,14 +83,17 @@ class ClientLane(Lane[R], Generic[R]):
 
 
 def abreast(
-    several: Sequence[tuple[OfLink, Steps[R]]], clock: Callable[[], float], patience: Patience[R]
+    clients: Sequence[OfLink],
+    *several: Steps[R],
+    clock: Callable[[], float],
+    patience: Patience[R],
 ) -> Steps[list[R | BaseException]]:
     """Run algorithms, each on the link of its client, until all have ended or are let go; answers
     what each returned or raised, in their order.
 
     Cost: as many round trips as the longest of them that is worth waiting for.
     """
-    lanes = [ClientLane(client, steps) for client, steps in several]
+    lanes = [ClientLane(*pair) for pair in zip(clients, several, strict=True)]
     struck: BaseException | None = None
     heard: list[BaseException] = []
     while True:

@@ -65,7 +65,8 @@ class Enough:
 
 
 def start(*several: Steps[Any], patience: Any = for_ever, clock: Clock | None = None) -> Hand:
-    return Hand(abreast([(Home(), steps) for steps in several], clock or Clock(), patience))
+    clients = [Home() for _ in several]
+    return Hand(abreast(clients, *several, clock=clock or Clock(), patience=patience))
 
 
 def answered(flight: PaperFlight, *replies: Any) -> None:

@@ -223,7 +223,7 @@ def run_crews(
         return [[*own]]
     clients = [crew[0][0].client for crew in crews]
     outcomes = yield from abreast(
-        [(client, steps_of(place)) for place, client in enumerate(clients)], clock, patience
+        clients, *(steps_of(place) for place in range(len(crews))), clock=clock, patience=patience
     )
     return [for_each(each, len(crew)) for crew, each in zip(crews, outcomes, strict=True)]
 
