@@ -28,6 +28,7 @@ QUESTIONS = (
     "foreign",
     "zookeeper",
     "redlock",
+    "redlock_peers",
     "cluster",
 )
 

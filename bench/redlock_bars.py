@@ -19,3 +19,20 @@ BARS: tuple[Bar, ...] = tuple(
         ),
     )
 )
+
+PEERS = "redlock_peers"
+
+BARS += (
+    Bar(
+        "10", "mutex(), x of bare", at(f"{PEERS}.blocking", "Interlock mutex().of_bare"), ">=", 0.5
+    ),
+    Bar("10", "blocking: x the best peer", at(f"{PEERS}.blocking", "x_best_peer"), ">=", 2.0),
+    Bar("10", "asyncio: x the best peer", at(f"{PEERS}.asyncio", "x_best_peer"), ">=", 2.0),
+    Bar(
+        "10",
+        "majority_of(): one hangs, x p50",
+        at(f"{PEERS}.blocking", "Interlock majority_of().hung_ratio"),
+        "<=",
+        1.3,
+    ),
+)

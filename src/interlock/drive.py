@@ -12,7 +12,21 @@ from functools import partial
 from typing import Any, TypeVar
 
 from .spi import AsyncLink, Link
-from .steps import Call, Elsewhere, Listen, Park, Reply, Request, Steps, Together, finished
+from .steps import (
+    Arrival,
+    Begin,
+    Call,
+    Elsewhere,
+    Listen,
+    Park,
+    Reply,
+    Request,
+    Settle,
+    Steps,
+    Together,
+    Via,
+    finished,
+)
 
 R = TypeVar("R")
 
@@ -64,6 +78,22 @@ def perform(request: Request, link: Link) -> Reply:
         return several.ask_nodes(request.calls, request.enough)
     if type(request) is Elsewhere:
         return request.run(request.steps)
+    return perform_abreast(request, link)
+
+
+def perform_abreast(request: Request, link: Link) -> Reply:
+    """Perform a request of algorithms of several clients: see `abreast`."""
+    if type(request) is Begin:
+        return request.client.link.begin(request.calls)
+    if type(request) is Arrival:
+        return link.arrive(request.flights, request.until)
+    if type(request) is Settle:
+        return link.settle(request.flights)
+    if type(request) is Via:
+        theirs: Link = request.client.link
+        if type(request.request) is Call:
+            return theirs.call(request.request)
+        return perform(request.request, theirs)
     raise TypeError(f"not a request: {request!r}")
 
 
@@ -106,4 +136,20 @@ async def aperform(request: Request, link: AsyncLink) -> Reply:
         return await several.ask_nodes(request.calls, request.enough)
     if type(request) is Elsewhere:
         return await request.run(request.steps)
+    return await aperform_abreast(request, link)
+
+
+async def aperform_abreast(request: Request, link: AsyncLink) -> Reply:
+    """Perform a request of algorithms of several clients: see `abreast`."""
+    if type(request) is Begin:
+        return request.client.link.begin(request.calls)
+    if type(request) is Arrival:
+        return await link.arrive(request.flights, request.until)
+    if type(request) is Settle:
+        return await link.settle(request.flights)
+    if type(request) is Via:
+        theirs: AsyncLink = request.client.link
+        if type(request.request) is Call:
+            return await theirs.call(request.request)
+        return await aperform(request.request, theirs)
     raise TypeError(f"not a request: {request!r}")

@@ -6,15 +6,17 @@ first was seen says nothing new.
 
 from __future__ import annotations
 
+import math
+import select
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import get_ident
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from .drive import now
-from .steps import Wakes
+from .steps import Call, Flight, Wakes
 
 
 def _nothing() -> None:
@@ -94,8 +96,48 @@ class ThreadWakes:
         return woken
 
 
+class PolledFlight(Flight, Protocol):
+    """A flight whose replies a thread reads itself, when a descriptor is ready."""
+
+    #: When replies that have not come are none.
+    until: float
+
+    @property
+    def waits_for(self) -> tuple[int, int] | None:
+        """The descriptor, and for which events to wait; None when there is none."""
+        ...
+
+    def go_on(self) -> None:
+        """Do what can be done now: the descriptor is ready for it."""
+        ...
+
+
+def await_first(flights: Sequence[PolledFlight], until: float) -> None:
+    """Wait until one of them has its replies, or the instant."""
+    until = min([until, *(flight.until for flight in flights)])
+    while all(flight.replies is None for flight in flights) and (left := until - now()) > 0:
+        poll, ready = select.poll(), {}
+        for flight in flights:
+            if (waits_for := flight.waits_for) is not None:
+                poll.register(*waits_for)
+                ready[waits_for[0]] = flight
+        for descriptor, _ in poll.poll(math.ceil(left * 1000)):
+            ready[descriptor].go_on()
+
+
 class ThreadParking:
     """The part of a `spi.Link` that lets its thread wait, away from the store."""
+
+    def begin(self, requests: tuple[Call, ...]) -> Flight | None:
+        """Nothing is sent, unless a link says how: its store is asked by waiting for it."""
+        return None
+
+    def arrive(self, flights: tuple[PolledFlight, ...], until: float) -> None:
+        await_first(flights, until)
+
+    def settle(self, flights: tuple[Flight, ...]) -> None:
+        for flight in flights:
+            flight.leave()
 
     def park(self, wakes: Wakes | None, until: float) -> bool:
         if isinstance(wakes, ThreadWakes):

@@ -82,7 +82,56 @@ class Elsewhere(NamedTuple):
     steps: Any
 
 
-Request: TypeAlias = Call | Together | Listen | Park | Elsewhere
+class Flight(Protocol):
+    """Calls that were sent, and whose replies are awaited apart."""
+
+    @property
+    def replies(self) -> list[Reply] | Exception | None:
+        """The replies, or what was raised in their place; None while there is neither."""
+        ...
+
+    def leave(self) -> Exception:
+        """Wait for them no longer; answers what is known of them then: nothing (OutcomeUnknown),
+        or that they were never sent."""
+        ...
+
+
+class OfLink(Protocol):
+    """A client, as it is seen here: what has a link, which a fork replaces."""
+
+    link: Any
+
+
+class Begin(NamedTuple):
+    """Send calls to the store of a client and go on: answered with a Flight, or with None where
+    its link can only be asked by waiting for the answer."""
+
+    client: OfLink
+    calls: tuple[Call, ...]
+
+
+class Arrival(NamedTuple):
+    """Wait until one of several flights has its replies, or for an instant of the clock."""
+
+    flights: tuple[Flight, ...]
+    until: float
+
+
+class Settle(NamedTuple):
+    """Flights were interrupted: wait for their replies where a task must (see `tasks.Sent`), and
+    leave them where it is a thread's."""
+
+    flights: tuple[Flight, ...]
+
+
+class Via(NamedTuple):
+    """Perform a request on the link of another client."""
+
+    client: OfLink
+    request: Request
+
+
+Request: TypeAlias = Call | Together | Listen | Park | Elsewhere | Begin | Arrival | Settle | Via
 Reply: TypeAlias = Any
 Steps: TypeAlias = Generator[Request, Reply, R]
 
@@ -148,6 +197,29 @@ def elsewhere(run: Callable[[Steps[R]], Any], steps: Steps[R]) -> Steps[R]:
     """Let another client run `steps`; `run` is how it does.  As many round trips as they take."""
     result: R = yield Elsewhere(run, steps)
     return result
+
+
+def begin(client: OfLink, calls: tuple[Call, ...]) -> Steps[Flight | None]:
+    """Send calls to the store of a client; their replies are awaited apart.  No round trip."""
+    flight: Flight | None = yield Begin(client, calls)
+    return flight
+
+
+def arrival(flights: Sequence[Flight], until: float) -> Steps[None]:
+    """Wait until one of them has its replies.  What is left of the quickest round trip."""
+    yield Arrival(tuple(flights), until)
+
+
+def settle(flights: Sequence[Flight]) -> Steps[None]:
+    """Let what was interrupted come to its end.  What is left of the slowest round trip, where it
+    is a task's."""
+    yield Settle(tuple(flights))
+
+
+def via(client: OfLink, request: Request) -> Steps[Reply]:
+    """Perform a request on the link of another client.  The cost is that of the request."""
+    reply: Reply = yield Via(client, request)
+    return reply
 
 
 def at_node(node: int, steps: Steps[R]) -> Steps[R]:
@@ -224,10 +296,13 @@ class Lane(Generic[R]):
 
     def fail(self, error: BaseException) -> None:
         """Raise an error where it waits; it begins before, so that it can clean up."""
-        if not self.begun:
-            self.go()
-        if self.open:
-            self._move(self.steps.throw, error)
+        try:
+            if not self.begun:
+                self.go()
+            if self.open:
+                self._move(self.steps.throw, error)
+        finally:
+            del error  # which knows this frame, and would keep alive all that is in it
 
     def _move(self, move: Callable[[Any], Request], what: Any) -> None:
         try:
@@ -240,6 +315,8 @@ class Lane(Generic[R]):
             self._end(error)
             if not isinstance(error, Exception):
                 raise  # the others must hear of it
+        finally:
+            del what
 
     def _end(self, outcome: R | BaseException) -> None:
         self.open, self.outcome = False, outcome
@@ -267,18 +344,33 @@ def side_by_side(*several: Steps[R]) -> Steps[list[R | BaseException]]:
         except BaseException as interruption:
             struck = struck or interruption
             for lane in lanes:
-                _interrupt(lane, interruption)
-    if struck is not None:
-        raise struck
-    return [lane.outcome for lane in lanes]  # type: ignore[misc]  # each has ended
+                interrupt(lane, interruption)
+    try:
+        if struck is not None:
+            raise struck
+        return [lane.outcome for lane in lanes]  # type: ignore[misc]  # each has ended
+    finally:
+        del struck
+        forget(lanes)
 
 
-def _interrupt(lane: Lane[Any], interruption: BaseException) -> None:
+def interrupt(lane: Lane[Any], interruption: BaseException) -> None:
+    """Raise an interruption in an algorithm, which goes on when all have ended."""
+    trace = interruption.__traceback__
     try:
         if lane.open:
             lane.fail(interruption)
     except BaseException:
-        pass  # it has ended with it; the first one goes on when all have
+        pass  # it has ended with it
+    finally:
+        interruption.__traceback__ = trace  # what it has passed by does not live as long as it
+
+
+def forget(lanes: Sequence[Lane[Any]]) -> None:
+    """Let go of outcomes that have been told: a failure knows the lane that it has ended, and the
+    lane the failure, so that both would live until garbage is collected."""
+    for lane in lanes:
+        lane.outcome = None
 
 
 def _round(lanes: list[Lane[Any]]) -> Steps[None]:

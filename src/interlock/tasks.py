@@ -6,13 +6,15 @@ Apart from `parking.py`, so that a program without tasks need not import asyncio
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import math
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
 from .drive import now
-from .steps import Wakes
+from .errors import OutcomeUnknown
+from .steps import Call, Flight, Reply, Wakes
 
 
 class Sent(asyncio.Future[Any]):
@@ -101,8 +103,63 @@ async def pause_task(until: float) -> bool:
     return False
 
 
+class TaskFlight:
+    """Calls that were sent: see `steps.Flight`."""
+
+    def __init__(self, answers: Awaitable[list[Reply]]) -> None:
+        self.future: asyncio.Future[list[Reply]] = asyncio.ensure_future(answers)
+
+    @property
+    def replies(self) -> list[Reply] | Exception | None:
+        if not self.future.done():
+            return None
+        failure = self.future.exception()
+        if failure is None:
+            return self.future.result()
+        if not isinstance(failure, Exception):
+            raise failure
+        return failure
+
+    def leave(self) -> Exception:
+        self.future.add_done_callback(_ignore)
+        return OutcomeUnknown("the answer was not awaited")
+
+
+def _ignore(future: asyncio.Future[Any]) -> None:
+    if not future.cancelled():
+        future.exception()
+
+
 class TaskParking:
     """The part of a `spi.AsyncLink` that lets its task wait, away from the store."""
+
+    def begin(self: Any, requests: tuple[Call, ...]) -> Flight | None:
+        return TaskFlight(self.together(requests))
+
+    async def arrive(self, flights: tuple[TaskFlight, ...], until: float) -> None:
+        """It is not cancelled, as no call is: see `Sent`."""
+        first, loop = Sent(), asyncio.get_running_loop()
+
+        def arrived(_: object = None) -> None:
+            if not first.done():
+                first.set_result(None)
+
+        timer = None if until == math.inf else loop.call_later(until - now(), arrived)
+        for flight in flights:
+            flight.future.add_done_callback(arrived)
+        try:
+            await first
+        finally:
+            if timer is not None:
+                timer.cancel()
+            for flight in flights:
+                flight.future.remove_done_callback(arrived)
+
+    async def settle(self, flights: tuple[TaskFlight, ...]) -> None:
+        for flight in flights:
+            while not flight.future.done():
+                await self.arrive((flight,), math.inf)
+            flight.leave()
 
     async def park(self, wakes: Wakes | None, until: float) -> bool:
         if isinstance(wakes, TaskWakes):

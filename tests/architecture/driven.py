@@ -13,7 +13,17 @@ from .source import Module
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 #: Who drives steps, or keeps them to be driven.
-DRIVERS = {"run", "arun", "Task", "at_node", "elsewhere", "or_restore", "run_by", "side_by_side"}
+DRIVERS = {
+    "run",
+    "arun",
+    "Task",
+    "at_node",
+    "elsewhere",
+    "or_restore",
+    "run_by",
+    "abreast",
+    "side_by_side",
+}
 
 #: Objects whose methods are named like those of stores but answer at once.
 IMMEDIATE = re.compile(r"(link|records|world|lines|_lock)$")

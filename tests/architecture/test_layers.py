@@ -16,7 +16,7 @@ ORDER = [
     ("errors",),
     ("model",),
     ("steps",),
-    ("events",),
+    ("abreast", "events"),
     ("spi",),
     ("ledger",),
     ("recipes",),

@@ -132,6 +132,22 @@ def test_re_entering_leaves_the_outer_hold_alone(store: Store, way: str) -> None
     assert strikes(work) > 5
 
 
+def test_a_majority_of_several_clients_leaves_a_hold_or_nothing(store: Store) -> None:
+    def work(striker: Striker) -> None:
+        with store.blocking() as client, store.blocking() as second, store.blocking() as third:
+            for each in (client, second, third):
+                with each.lock("before"):
+                    pass
+            names = (client.lock("claim"), second.lock("other"), third.lock("more"))
+            with interlock.majority_of(*names):
+                pass  # all connections are open
+            enter(interlock.majority_of(*names), striker)
+            for each in (client, second, third):
+                assert_soon_nothing_left(store, each, striker)
+
+    assert strikes(work) > 20
+
+
 def test_a_waiter_leaves_a_hold_or_nothing(store: Store) -> None:
     def work(striker: Striker) -> None:
         parked = threading.Event()

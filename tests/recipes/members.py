@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlock.errors import AcquireTimeout, UsageError
+from interlock.errors import AcquireTimeout, OutcomeUnknown, UsageError
 from interlock.events import Event
-from interlock.recipes.multilock import Abroad, take_majority
-from interlock.steps import Call, Elsewhere, Park, Steps, Together, call
+from interlock.recipes.lock import Silence
+from interlock.recipes.majority import take_majority
+from interlock.recipes.multilock import Abroad
+from interlock.steps import (
+    Arrival,
+    Begin,
+    Call,
+    Elsewhere,
+    Park,
+    Settle,
+    Steps,
+    Together,
+    Via,
+    call,
+)
 
 from .hand import Clock, Hand
 
@@ -24,6 +37,18 @@ class Thing:
         return f"hold of {self.member}"
 
 
+class Home:
+    """The client of some members: see `multilock.MemberClient`."""
+
+    link: Any = None
+
+    def __init__(self) -> None:
+        self.silence = Silence()
+
+
+HOME = Home()
+
+
 class Friend:
     """One lock of several: taken when the test says so, forgotten when it is given back."""
 
@@ -33,6 +58,7 @@ class Friend:
 
     def __init__(self, name: str) -> None:
         self.name, self.depth = name, 0
+        self.client: Home = HOME
         self.hold: Any = None
 
     def take(self, timeout: float, limit: float, persists: bool = True) -> Steps[Any]:
@@ -67,6 +93,12 @@ def told(hand: Hand) -> list[str]:
 
 
 def _words(request: Any) -> str:
+    if isinstance(request, Begin):
+        return f"begin {_words(Together(request.calls))}"
+    if isinstance(request, Arrival | Settle):
+        return type(request).__name__.lower()
+    if isinstance(request, Via):
+        return f"via {_words(request.request)}"
     if isinstance(request, Park):
         return f"pause until {request.until:.6g}"
     if isinstance(request, Elsewhere):
@@ -98,6 +130,54 @@ def take(hand: Hand, count: int = 1) -> list[Thing]:
     return things
 
 
+def vote(hand: Hand, **failures: BaseException) -> list[Thing]:
+    """Let the members that are tried together be taken, but for those that fail."""
+    request = hand.request
+    names = [each.keys[0] for each in getattr(request, "calls", (request,))]
+    replies = [failures.get(name) or Thing(name) for name in names]
+    if isinstance(request, Together):
+        hand.reply(replies)
+    elif isinstance(replies[0], BaseException):
+        hand.fail(replies[0])
+    else:
+        hand.reply(replies[0])
+    return [each for each in replies if isinstance(each, Thing)]
+
+
+class PaperFlight:
+    """Calls that were sent; the test says what is answered: see `steps.Flight`."""
+
+    def __init__(self, request: Begin) -> None:
+        self.client, self.calls = request.client, request.calls
+        self.replies: list[Any] | Exception | None = None
+        self.left = False
+
+    @property
+    def names(self) -> list[str]:
+        return [each.keys[0] for each in self.calls]
+
+    def land(self, **failures: BaseException) -> list[Any]:
+        """Answer: each member is taken, or given back, but for those that fail."""
+        self.replies = [
+            failures.get(name) or (Thing(name) if call.operation == "take" else None)
+            for name, call in zip(self.names, self.calls, strict=True)
+        ]
+        return self.replies
+
+    def leave(self) -> Exception:
+        self.left = True
+        return OutcomeUnknown("it was not awaited")
+
+
+def fly(hand: Hand) -> list[PaperFlight]:
+    """Send what is to be sent."""
+    flights = []
+    while isinstance(request := hand.request, Begin):
+        flights.append(PaperFlight(request))
+        hand.reply(flights[-1])
+    return flights
+
+
 def busy(name: str) -> AcquireTimeout:
     return AcquireTimeout(name, "somebody", 0.5)
 
@@ -106,9 +186,17 @@ class Majority:
     """Some members of which a majority is to be taken, with a clock to move."""
 
     def __init__(
-        self, names: str = "abc", timeout: float = 60.0, jitter: float = 0.5, own: str = ""
+        self,
+        names: str = "abc",
+        timeout: float = 60.0,
+        jitter: float = 0.5,
+        own: str = "",
+        apart: bool = False,
     ) -> None:
         self.clock, self.members = Clock(), friends(names)
+        if apart:  # each of a client of its own
+            for member in self.members:
+                member.client = Home()
         for member in self.members:
             member.itself = member.name in own
         self.events: list[Event] = []

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from interlock.errors import InterlockError, LockLost, OutcomeUnknown, StoreUnavailable
-from interlock.recipes.lock import GRACE
-from interlock.recipes.multilock import give_all, take_all, take_majority
-from interlock.steps import Elsewhere, Steps, Together
+from interlock.recipes.lock import GRACE, WITHDRAWAL
+from interlock.recipes.majority import take_majority
+from interlock.recipes.multilock import give_all, take_all
+from interlock.steps import Arrival, Begin, Call, Park, Settle, Together
 
 from .hand import Clock, Hand
-from .members import Friend, Thing, friends, take, told
+from .members import Friend, Home, PaperFlight, Thing, fly, friends, told
 
 INTERRUPTIONS: list[Callable[[], BaseException]] = [KeyboardInterrupt, asyncio.CancelledError]
 
@@ -31,14 +32,6 @@ def held(*names: str) -> tuple[list[Friend], list[Thing]]:
 
 def give(members: list[Friend], things: list[Any], clock: Clock | None = None) -> Hand:
     return Hand(give_all(members, things, LIMIT, clock or Clock()))
-
-
-def client(_: Steps[Any]) -> None:
-    """How another client runs steps."""
-
-
-def another(_: Steps[Any]) -> None:
-    """How yet another client runs steps."""
 
 
 def test_all_are_given_back_at_once_the_last_one_first() -> None:
@@ -72,103 +65,147 @@ def test_silence_is_a_failure_of_each() -> None:
     assert [str(failure) for failure in hand.result] == ["no answer"] * 3
 
 
+# --- of several clients --------------------------------------------------------------------------
+
+
+def apart(*crews: str) -> tuple[list[Friend], list[Thing]]:
+    """Held members of several clients, those of each in a word."""
+    members, things = held(*"".join(crews))
+    homes = [home for crew in crews for home in [Home()] * len(crew)]
+    for member, home in zip(members, homes, strict=True):
+        member.client = home
+    return members, things
+
+
 @pytest.mark.parametrize("interruption", INTERRUPTIONS)
 def test_interruption_goes_on_when_all_have_been_given_back(
     interruption: Callable[[], BaseException],
 ) -> None:
     first = interruption()
-    members, things = held("a", "b", "c")
-    members[0].abroad = client
+    hand = give(*apart("a", "bc"))
+    fly(hand)
 
-    hand = give(members, things).fail(first).fail(KeyboardInterrupt())
+    hand.fail(first)
+    assert isinstance(hand.request, Settle)
+    hand.fail(KeyboardInterrupt()).reply()
 
-    assert told(hand) == ["give c, give b", "elsewhere"]
+    assert told(hand) == ["begin give c, give b", "begin give a", "arrival", "settle", "settle"]
     assert hand.error is first
 
 
-# --- of several clients --------------------------------------------------------------------------
+def test_those_of_all_clients_are_given_back_at_once_and_those_of_one_together() -> None:
+    hand = give(*apart("ab", "cd"))
+    theirs, ours = fly(hand)
+    theirs.land()
+    hand.reply()
+    ours.land()
+    hand.reply()
 
-
-def abroad(hand: Hand) -> Hand:
-    """What another client is to run, by hand."""
-    assert isinstance(hand.request, Elsewhere)
-    return Hand(hand.request.steps)
-
-
-def test_those_of_one_client_are_given_back_together_by_itself() -> None:
-    members, things = held("a", "b", "c", "d")
-    members[0].abroad = members[2].abroad = client
-    hand = give(members, things)
-    hand.reply([None, None])
-    assert hand.request.run is client
-
-    theirs = abroad(hand).reply([None, None])
-    hand.reply(theirs.result)
-
-    assert told(hand) == ["give d, give b", "elsewhere"]
-    assert told(theirs) == ["give c, give a"]
+    assert told(hand) == ["begin give d, give c", "begin give b, give a", "arrival", "arrival"]
     assert hand.result == []
 
 
-def test_failures_of_other_clients_are_told_as_well() -> None:
-    members, things = held("a", "b")
-    members[0].abroad = client
-    down = StoreUnavailable("out of reach")
+def test_failures_of_all_clients_are_told() -> None:
+    hand, down = give(*apart("a", "b")), StoreUnavailable("out of reach")
+    first, second = fly(hand)
+    first.land()
+    second.land(a=down)
 
-    hand = give(members, things).reply().reply([down])
+    hand.reply()
 
     assert hand.result == [down]
 
 
-def test_silent_client_leaves_each_of_the_others_a_chance_within_the_same_limit() -> None:
-    clock = Clock()
-    members, things = held("a", "b", "c")
-    members[0].abroad, members[1].abroad = client, another
-    hand, ends = give(members, things, clock), []
-    for _ in range(3):
-        steps = abroad(hand) if isinstance(hand.request, Elsewhere) else hand
-        ends.append(steps.request.until)
-        assert ends[-1] > clock.now
-        clock.now = ends[-1]
-        failure = OutcomeUnknown("no answer")
-        _ = hand.fail(failure) if steps is hand else hand.reply([failure])
+def test_client_whose_link_has_to_wait_is_asked_while_the_others_are_under_way() -> None:
+    hand = give(*apart("a", "b"))
+    assert hand.request.client.link is None
+    first = PaperFlight(hand.request)
+    hand.reply(first).reply(None)
+
+    assert told(hand) == ["begin give b", "begin give a", "via give a"]
+    first.land()
+    hand.reply(None)
+    assert hand.result == []
+
+
+def test_silent_client_leaves_those_behind_it_a_chance_within_the_same_limit() -> None:
+    hand = give(*apart("a", "b", "c"))
+
+    ends = [flight.calls[0].until for flight in fly(hand)]
 
     assert ends == [pytest.approx(104.6), pytest.approx(104.8), LIMIT]
-    assert len(hand.result) == 3
 
 
-def test_client_that_answers_leaves_its_time_to_the_next() -> None:
-    members, things = held("a", "b")
-    members[0].abroad = client
+def test_once_enough_were_given_back_the_others_have_the_time_of_a_withdrawal() -> None:
+    clock = Clock()
+    hand = Hand(give_all(*apart("a", "b", "c"), LIMIT, clock, enough=2))
+    flights = fly(hand)
+    for flight in flights[:2]:
+        flight.land()
+    hand.reply()
+    assert isinstance(hand.request, Arrival) and hand.request.until == 100.0 + WITHDRAWAL
+    clock.now = hand.request.until
 
-    hand = give(members, things).reply()
+    hand.reply()
 
-    assert abroad(hand).request.until == LIMIT
+    assert flights[2].left
+    assert [type(failure) for failure in hand.result] == [OutcomeUnknown]
 
 
 def test_limit_that_has_passed_still_gives_everything_back() -> None:
-    members, things = held("a", "b")
-    members[0].abroad = client
+    hand = give(*apart("a", "b"), Clock(LIMIT + 1))
 
-    hand = give(members, things, Clock(LIMIT + 1)).reply().reply([None])
+    flights = fly(hand)
 
-    assert told(hand) == ["give b", "elsewhere"]
+    assert [flight.names for flight in flights] == [["b"], ["a"]]
 
 
 # --- however late each answer is ---------------------------------------------------------------
 
 
-def late(hand: Hand, clock: Clock, taken: int) -> None:
-    """Let members be taken at once, and then let nothing be answered in its time."""
-    take(hand, taken)
-    while not hand.done:
-        request = hand.request
-        steps = Hand(request.steps) if isinstance(request, Elsewhere) else hand
-        asked = steps.request
-        calls = asked.calls if isinstance(asked, Together) else (asked,)
-        clock.now = max(clock.now, *(each.until for each in calls))
-        silence = OutcomeUnknown("no answer")
-        _ = hand.fail(silence) if steps is hand else hand.reply([silence] * len(calls))
+class Late:
+    """Lets some members be taken at once, and then nothing be answered in its time."""
+
+    def __init__(self, hand: Hand, clock: Clock, taken: int) -> None:
+        self.hand, self.clock, self.taken = hand, clock, taken
+
+    def run(self) -> None:
+        while not self.hand.done:
+            request = self.hand.request
+            if isinstance(request, Begin):
+                self.hand.reply(PaperFlight(request))
+            elif isinstance(request, Arrival):
+                self._arrive(request.flights, request.until)
+            elif isinstance(request, Park):
+                self.clock.now = max(self.clock.now, request.until)
+                self.hand.reply(False)
+            elif isinstance(request, Together):
+                self.hand.reply(self._replies(request.calls))
+            else:
+                (reply,) = self._replies((request,))
+                self.hand.fail(reply) if isinstance(reply, Exception) else self.hand.reply(reply)
+
+    def _replies(self, calls: tuple[Call, ...]) -> list[Any]:
+        replies: list[Any] = []
+        for call in calls:
+            if call.operation == "take" and self.taken:
+                self.taken -= 1
+                replies.append(Thing(call.keys[0]))
+            else:
+                self.clock.now = max(self.clock.now, call.until)
+                replies.append(OutcomeUnknown("no answer"))
+        return replies
+
+    def _arrive(self, flights: tuple[Any, ...], until: float) -> None:
+        ends = min(call.until for flight in flights for call in flight.calls)
+        if self.taken:
+            flights[0].replies = self._replies(flights[0].calls)
+        elif until < ends:
+            self.clock.now = max(self.clock.now, until)
+        else:
+            for flight in flights:
+                flight.replies = self._replies(flight.calls)
+        self.hand.reply()
 
 
 @pytest.mark.parametrize("timeout", [0.0, 0.2, 5.0])
@@ -179,9 +216,9 @@ def test_acquire_of_several_ends_two_seconds_after_its_deadline_at_the_latest(
     kind: str, clients: int, taken: int, timeout: float
 ) -> None:
     clock, members = Clock(), friends("abcdefghij")
-    runs = [None, client, another][:clients]
+    homes = [Home() for _ in range(clients)]
     for place, member in enumerate(members):
-        member.abroad = runs[place % clients]
+        member.client = homes[place % clients]
     deadline = clock() + timeout
     steps = (
         take_all(members, deadline, clock)
@@ -190,7 +227,7 @@ def test_acquire_of_several_ends_two_seconds_after_its_deadline_at_the_latest(
     )
 
     hand = Hand(steps)
-    late(hand, clock, taken)
+    Late(hand, clock, taken).run()
 
     assert isinstance(hand.error, InterlockError)
     assert clock.now <= deadline + GRACE
@@ -200,10 +237,10 @@ def test_acquire_of_several_ends_two_seconds_after_its_deadline_at_the_latest(
 def test_member_is_not_asked_for_when_there_is_no_time_left_for_its_answer() -> None:
     clock, members = Clock(), friends("abc")
     hand = Hand(take_all(members, 100.0, clock))
-    take(hand)
+    hand.reply(Thing("a"))
     clock.now += 1.5
 
-    take(hand)
+    hand.reply(Thing("b"))
     hand.reply([None, None])
 
     assert told(hand) == ["take a", "take b", "give b, give a"]

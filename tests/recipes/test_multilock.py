@@ -11,7 +11,7 @@ from interlock.errors import AcquireTimeout, LockLost, OutcomeUnknown, StoreUnav
 from interlock.recipes.multilock import take_all
 
 from .hand import Clock, Hand
-from .members import Thing, friends, given, settle, take, told
+from .members import Home, Thing, fly, friends, given, settle, take, told
 
 #: Whatever can end the taking of a member.
 ENDS: list[Callable[[], BaseException]] = [
@@ -187,13 +187,15 @@ def test_second_interruption_while_giving_back_keeps_the_first_and_gives_back_th
     second: Callable[[], BaseException],
 ) -> None:
     case, first = Case(), asyncio.CancelledError()
-    case.members[0].abroad = list
+    case.members[0].client = Home()
     hand = case.start()
     take(hand, 2)
 
-    hand.fail(first).fail(second()).reply([None])
+    hand.fail(first)
+    fly(hand)
+    hand.fail(second()).reply()
 
-    assert told(hand)[3:] == ["give b", "elsewhere"]
+    assert told(hand)[3:] == ["begin give b", "begin give a", "arrival", "settle"]
     assert hand.error is first
     assert "the locks 'a', 'b' were not all given back" in first.__notes__[0]
 

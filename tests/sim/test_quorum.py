@@ -17,6 +17,7 @@ import pytest
 from interlock.backends.redis.redlock import decide, locks, votes
 from interlock.backends.redis.redlock.decide import RaiseTo
 from interlock.backends.redis.redlock.locks import QuorumLocks
+from interlock.recipes import agreement
 from interlock.steps import Steps
 from tests.support.sim import Violation
 
@@ -141,7 +142,7 @@ def test_less_than_a_majority_is_noticed(monkeypatch: pytest.MonkeyPatch) -> Non
     def too_few(nodes: int) -> int:
         return nodes // 2
 
-    for module in (decide, locks, votes):
+    for module in (agreement, decide, locks, votes):
         monkeypatch.setattr(module, "majority", too_few)
 
     noticed = caught(Walk())

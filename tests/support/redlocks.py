@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any, Self
 
@@ -22,6 +23,9 @@ class RedlockServers:
 
     def __getitem__(self, number: int) -> RedisServer:
         return self.servers[number]
+
+    def __iter__(self) -> Iterator[RedisServer]:
+        return iter(self.servers)
 
     def url(self, query: str = "restart_guard=off", people: str = "") -> str:
         places = ",".join(f"127.0.0.1:{each.port}" for each in self.servers)

@@ -18,6 +18,8 @@ from .registry import BUILT_IN, allow, borrowed_redis, is_backend, open_url
 _EXAMPLES = {
     **{scheme: f"{scheme}://localhost" for scheme in BUILT_IN},
     "redlock": "redlock://redis1,redis2,redis3",
+    "redlocks": "redlocks://redis1,redis2,redis3",
+    "redlock+unix": "redlock+unix:///run/redis1.sock,/run/redis2.sock,/run/redis3.sock",
     "unix": "unix:///run/redis/redis.sock",
     "redis+sentinel": "redis+sentinel://h1,h2,h3/service",
     "rediss+sentinel": "rediss+sentinel://h1,h2,h3/service",

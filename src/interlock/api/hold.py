@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ..model import checked_callback, permit_id
-from ..recipes import holding
+from ..recipes import blocks, holding
 from ..recipes.lease import Callback, Lease
 from ..recipes.rw_lease import RwLease, downgrade
 from ..steps import Steps, nothing
@@ -135,7 +135,7 @@ class Hold(BaseHold):
         trace: TracebackType | None,
     ) -> None:
         session: Any = self._lease.host
-        session.run(holding.leave_block(session, self._lease, error))
+        session.run(blocks.leave_block(session, self._lease, error))
 
 
 class AsyncHold(BaseHold):
@@ -165,7 +165,7 @@ class AsyncHold(BaseHold):
         trace: TracebackType | None,
     ) -> None:
         session: Any = self._lease.host
-        await session.run(holding.leave_block(session, self._lease, error))
+        await session.run(blocks.leave_block(session, self._lease, error))
 
 
 # --- read/write locks -----------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, overload
 from ..drive import arun, now
 from ..errors import AcquireTimeout, NotHeld
 from ..model import LockInfo, Seconds, Terms, checked_timeout
-from ..recipes import holding
+from ..recipes import blocks, holding
 from ..recipes.kinds import explain_kind_mismatch
 from ..recipes.lease import Lease
 from ..recipes.local_queue import Key
@@ -89,7 +89,7 @@ class Request:
         hold, around = self._blocks[ref]
         self._end(ref, around)
         lease = hold._lease if hold._lease.depth else self._instead(hold._lease, holds, error)
-        return holding.leave_block(self._session, lease, error, self.store)
+        return blocks.leave_block(self._session, lease, error, self.store)
 
     def _end(self, ref: HoldsRef, around: Block | None) -> None:
         """The innermost block ends, and the one around it goes on."""
@@ -158,7 +158,7 @@ class BaseLock(Described, Generic[H]):
         return self._request.key
 
     def _leave_hold(self, hold: H, error: BaseException | None) -> Steps[None]:
-        return holding.leave_block(self._session, hold._lease, error, self._store)
+        return blocks.leave_block(self._session, hold._lease, error, self._store)
 
     def _release(self) -> Steps[None]:
         return holding.release(self._session, self._mine(), self._request.store)

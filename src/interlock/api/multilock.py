@@ -12,17 +12,10 @@ from ..drive import now
 from ..errors import AcquireTimeout, NotHeld, UsageError
 from ..model import Seconds, checked_timeout
 from ..recipes import holding
+from ..recipes.agreement import majority
 from ..recipes.lease import Lease
-from ..recipes.multilock import (
-    Abroad,
-    Member,
-    noted,
-    or_restore,
-    quorum,
-    run_by,
-    take_all,
-    take_majority,
-)
+from ..recipes.majority import take_majority
+from ..recipes.multilock import Abroad, Member, noted, or_restore, run_by, take_all
 from ..recipes.self_wait import check_itself
 from ..session.holds import Holds, HoldsRef
 from ..session.session import AsyncSession, BaseSession, Session
@@ -43,12 +36,10 @@ class LockMember:
 
     def __init__(self, lock: BaseLock[Any], home: BaseSession) -> None:
         self.lock, self.name, self._session = lock, lock.name, lock._session
+        self.client = lock._session
         self.abroad: Abroad | None = None if lock._session is home else lock._session.run
 
     def take(self, timeout: float, limit: float, persists: bool = True) -> Steps[Lease]:
-        return run_by(self.abroad, self._take(timeout, limit, persists))
-
-    def _take(self, timeout: float, limit: float, persists: bool) -> Steps[Lease]:
         wish = self._session, self.lock._request, timeout
         hold = yield from holding.acquire(*wish, limit=limit, persists=persists)
         lease: Lease = hold._lease
@@ -253,7 +244,8 @@ class MultiLock(BaseMultiLock[MultiHold]):
         Raises AcquireTimeout, for the member that was busy, when `timeout` seconds were not
         enough for all of them together.  If interrupted: nothing is left in the stores.  A
         store that does not answer may take two seconds longer, however many locks it has.
-        Cost: one round trip for each when free, one after another.
+        Cost: one round trip for each when free, one after another; for a majority one for all
+        of a client, and those of several clients at once.
         """
         return self._session.run(self._acquire(blocking, timeout))
 
@@ -268,7 +260,8 @@ class MultiLock(BaseMultiLock[MultiHold]):
     def release(self) -> None:
         """Give back what the running thread or task took last.
 
-        Cost: one round trip for all that are of one client; on SQLite a transaction for each.
+        Cost: one round trip for all that are of one client, and those of several clients at
+        once; on SQLite a transaction for each.
         """
         self._session.run(self._release())
 
@@ -307,7 +300,8 @@ class AsyncMultiLock(BaseMultiLock[AsyncMultiHold]):
         Raises AcquireTimeout, for the member that was busy, when `timeout` seconds were not
         enough for all of them together.  If interrupted: nothing is left in the stores.  A
         store that does not answer may take two seconds longer, however many locks it has.
-        Cost: one round trip for each when free, one after another.
+        Cost: one round trip for each when free, one after another; for a majority one for all
+        of a client, and those of several clients at once.
         """
         return await self._session.run(self._acquire(blocking, timeout))
 
@@ -322,7 +316,8 @@ class AsyncMultiLock(BaseMultiLock[AsyncMultiHold]):
     async def release(self) -> None:
         """Give back what the running thread or task took last.
 
-        Cost: one round trip for all that are of one client; on SQLite a transaction for each.
+        Cost: one round trip for all that are of one client, and those of several clients at
+        once; on SQLite a transaction for each.
         """
         await self._session.run(self._release())
 
@@ -354,7 +349,9 @@ def majority_of(*locks: Acquirable[Any], timeout: Seconds | None = OWN) -> Multi
     It tolerates stores that are out of reach, as long as the majority is not.  A grant counts
     only while more than half of the leases stand, less the time that it took to get them.
     """
-    return MultiLock(checked_locks("majority_of", locks, Acquirable), quorum(len(locks)), timeout)
+    return MultiLock(
+        checked_locks("majority_of", locks, Acquirable), majority(len(locks)), timeout
+    )
 
 
 def aall_of(*locks: AsyncAcquirable[Any], timeout: Seconds | None = OWN) -> AsyncMultiLock:
@@ -374,4 +371,4 @@ def amajority_of(*locks: AsyncAcquirable[Any], timeout: Seconds | None = OWN) ->
     only while more than half of the leases stand, less the time that it took to get them.
     """
     checked_locks("majority_of", locks, AsyncAcquirable)
-    return AsyncMultiLock(locks, quorum(len(locks)), timeout)
+    return AsyncMultiLock(locks, majority(len(locks)), timeout)

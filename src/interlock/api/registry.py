@@ -173,8 +173,9 @@ def _redlock(url: str, options: Mapping[str, Any]) -> Backend:
     from ..backends.redis import redlock
 
     settings = redlock.read_url(url)
-    credentials = ("username", "password")
+    credentials = ("username", "password", "insecure_tls")
     allow(options, {*credentials, *_GUARDING})
+    _warn(options, settings.label)
     said = {word: options[word] for word in credentials if word in options}
     nodes = tuple(replace(node, **said) for node in settings.nodes)
     return redlock.RedlockBackend(replace(settings, nodes=nodes, **redis.guarding(options)))
@@ -268,7 +269,7 @@ def _redis_and_valkey(topology: str) -> list[str]:
 BUILT_IN: dict[str, Callable[[str, Mapping[str, Any]], Backend]] = {
     **dict.fromkeys(("redis", "rediss", "valkey", "valkeys", "unix"), _redis),
     **dict.fromkeys(_redis_and_valkey("sentinel"), _redis),
-    "redlock": _redlock,
+    **dict.fromkeys(("redlock", "redlocks", "redlock+unix"), _redlock),
     **dict.fromkeys(_redis_and_valkey("cluster"), _redis_cluster),
     **dict.fromkeys(("zk", "zks"), _zookeeper),
     "memory": _memory,

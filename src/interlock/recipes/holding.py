@@ -22,7 +22,6 @@ from ..errors import (
     LockLost,
     NotHeld,
     OutcomeUnknown,
-    StoreError,
     StoreUnavailable,
     closed,
     forked,
@@ -31,7 +30,7 @@ from ..events import Granted, Parked, Released
 from ..ledger import OtherKind
 from ..model import FOREVER, Grant
 from ..spi import LockStore
-from ..steps import Steps, answered
+from ..steps import Steps
 from . import lock
 from .hosts import HoldingSession, Wanted
 from .keeper_round import reason_of
@@ -131,7 +130,7 @@ def _acquire_anew(
     acquisition.limit, acquisition.persists = limit, persists
     owner, grant = acquisition.owner, None
     generation, queue = session.generation, session.queue
-    holds.doing = (*doing, key)
+    holds.doing = mine = (*doing, key)
     try:
         queue.acquiring[owner] = acquisition
         if not store.own_places and not queue.enter(key, owner):
@@ -156,7 +155,12 @@ def _acquire_anew(
         yield from _undo(session, wanted, acquisition, grant, holds, error)
         raise
     finally:
-        holds.doing = doing
+        # Nothing is called here: an interruption behind the grant would find a hold of no caller.
+        if holds.doing is mine:
+            holds.doing = doing
+        elif key in holds.doing:  # others are taken beside it
+            at = holds.doing.index(key)
+            holds.doing = holds.doing[:at] + holds.doing[at + 1 :]
 
 
 def _undo(
@@ -302,36 +306,3 @@ def hand_to_keeper(session: HoldingSession, lease: Lease) -> None:
     if lease.depth == 0:
         session.drop(lease)
         session.owe(lease.store, lease.name, lease.owner, lease.lease)
-
-
-def leave_block(
-    session: HoldingSession,
-    lease: Lease,
-    error: BaseException | None,
-    store: LockStore | None = None,
-) -> Steps[None]:
-    """Leave a block: release, but never hide the exception that ends it.
-
-    A forked child passes through its parent's block without a trace.
-    """
-    if lease.generation != session.generation:
-        return answered(None)
-    lost = lease.exit_block(error)
-    if error is None:
-        return release(session, lease, store)
-    return _release_amid(session, lease, error, lost, store)
-
-
-def _release_amid(
-    session: HoldingSession,
-    lease: Lease,
-    error: BaseException,
-    lost: LockLost | None,
-    store: LockStore | None,
-) -> Steps[None]:
-    try:
-        yield from release(session, lease, store)
-    except (LockLost, NotHeld, StoreError) as failure:
-        error.add_note(str(failure))
-    if lost is not None:
-        raise lost from error

@@ -89,10 +89,12 @@ class Silence:
     A waiter in the local queue, behind a sibling that was not answered, need not find it out anew.
     """
 
-    __slots__ = ("_noted", "since")
+    __slots__ = ("_noted", "since", "unheard_until")
 
     def __init__(self) -> None:
         self._noted, self.since = -math.inf, math.inf
+        #: Until when a majority that is decided does not wait for it: see `majority`.
+        self.unheard_until = -math.inf
 
     def noted(self, asked: float, now: float) -> float:
         """A question of `asked` has failed; answers since when there is silence."""

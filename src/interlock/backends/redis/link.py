@@ -12,11 +12,12 @@ from ...drive import now
 from ...errors import StoreError, closed, forked
 from ...parking import ThreadParking
 from ...spi import Quiet
-from ...steps import Call, Reply, Wakes
+from ...steps import Call, Flight, Reply, Wakes
 from .errors import foreign, from_reply, is_noscript, not_answered, not_sent
 from .restart_guard import RestartGuard
 from .topology import is_demoted, needs_confirmation, unconfirmed, wait_command
 from .transport.connection import BlockingConnection, NotRedis, close_all
+from .transport.flights import Flights
 from .transport.handshakes import ConnectionFactory, moves_of, unobserved
 from .transport.protocol import ASKING, Sharded, command, never, packed
 from .transport.recent_releases import RecentReleases
@@ -48,6 +49,9 @@ class RedisLink(ThreadParking, Quiet):
         #: Every connection, also those on which a question is under way.
         self._connections: WeakRegistry[BlockingConnection] = WeakRegistry()
         self._subscriber = Subscriber(self._connect, self._factory.label, sharded)
+        known = factory.settings
+        #: For calls that are sent beside those of other clients; None where they cannot be.
+        self._flights = None if known is None else Flights(known)
 
     def call(self, request: Call) -> Reply:
         connection = self._borrow(request.until)
@@ -68,6 +72,9 @@ class RedisLink(ThreadParking, Quiet):
         if self._releases is not None:
             self._releases.note(request, now())
         return reply
+
+    def begin(self, requests: tuple[Call, ...]) -> Flight | None:
+        return None if self._flights is None else self._flights.begin(requests)
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
         connection = self._borrow(min(request.until for request in requests))
@@ -294,6 +301,8 @@ class RedisLink(ThreadParking, Quiet):
         self._idle, self._closed, self._forked = deque(), True, True
         for connection in self._connections.every():
             connection.abandon()
+        if self._flights is not None:
+            self._flights.after_fork()
 
     def close(self) -> None:
         self._closed = True
@@ -301,6 +310,8 @@ class RedisLink(ThreadParking, Quiet):
         self._subscriber.close()
         for connection in self._connections.every():  # a question that is under way ends now
             connection.shut_down()
+        if self._flights is not None:
+            self._flights.close()
 
 
 class GuardedLink(RedisLink):
@@ -315,6 +326,9 @@ class GuardedLink(RedisLink):
 
     def together(self, requests: tuple[Call, ...]) -> list[Reply]:
         return super().together(tuple(map(self._guard.guarded, requests)))
+
+    def begin(self, requests: tuple[Call, ...]) -> Flight | None:
+        return super().begin(tuple(map(self._guard.guarded, requests)))
 
 
 #: What forked children must neither use nor close.

@@ -10,6 +10,7 @@ from ...drive import now
 from ...errors import OutcomeUnknown, StoreUnavailable
 from ...spi import AsyncLink, Backend, Link
 from ...steps import Call, Enough
+from ...tasks import TaskParking
 
 #: Seconds that a link waits for an answer, however long it would be worth having.
 LONGEST = 5.0
@@ -77,6 +78,17 @@ class WatchedLink:
 
     def together(self, requests: tuple[Call, ...]) -> Any:
         return self._together(requests, self._link.together)
+
+    def begin(self, requests: tuple[Call, ...]) -> Any:
+        """What a claim spoils is asked by waiting for it, where the link is a thread's."""
+        if inspect.iscoroutinefunction(self._link.listen):
+            return TaskParking.begin(self, requests)
+        names = {name for request in requests for name in request.keys[:1]}
+        spoiled = self._traffic.silent or self._traffic.cut or names & {*self._traffic.losing}
+        flight = None if spoiled else self._link.begin(requests)
+        if flight is not None:
+            self._traffic.note(*requests)
+        return flight
 
     def ask_nodes(self, requests: tuple[Call, ...], enough: Enough) -> Any:
         return self._together(requests, lambda requests: self._link.ask_nodes(requests, enough))

@@ -10,11 +10,10 @@ from interlock.backends.redis.redlock.decide import (
     Believe,
     RaiseTo,
     Verdict,
-    agreed,
     decide,
     free_after,
-    majority,
 )
+from interlock.recipes.agreement import agreed, majority
 
 
 @pytest.mark.parametrize(

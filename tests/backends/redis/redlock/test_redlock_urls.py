@@ -50,7 +50,7 @@ def test_the_label_tells_no_secret() -> None:
         ("redlock://a,b,c,", "a host is missing"),
         ("redlock://u:p@a,u:p@b,u:p@c", "more than one '@'"),
         ("redlock://a,b,c?replicas=1", "no 'replicas': a majority of the nodes confirms"),
-        ("redlock://a,b,c?ca_certs=/ca.pem", "no 'ca_certs': there is no TLS"),
+        ("redlock://a,b,c?ca_certs=/ca.pem", "no 'ca_certs': only redlocks:// uses TLS"),
         ("redlock://a,b,c:port", "port"),
         ("redlock://a,b,c/x", "database"),
         ("redlock://a,b,c?tiemout=3", "unknown parameter 'tiemout'"),

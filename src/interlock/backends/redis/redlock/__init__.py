@@ -10,7 +10,6 @@ backend.py      the backend: its stores, its links, its label
 link.py, aio.py the two links
 doctor.py       what makes these locks unsafe
 meeting.py      which nodes a link has met
-connection.py   one blocking client's connection to a node, which never blocks
 """
 
 from .backend import RedlockBackend as RedlockBackend

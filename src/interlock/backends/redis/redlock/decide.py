@@ -18,6 +18,8 @@ from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, TypeAlias
 
+from ....recipes.agreement import majority
+
 
 class Verdict(Enum):
     """What is decided without a token."""
@@ -42,10 +44,6 @@ class RaiseTo(NamedTuple):
 Decision: TypeAlias = Verdict | Believe | RaiseTo
 
 
-def majority(nodes: int) -> int:
-    return nodes // 2 + 1
-
-
 def decide(
     nodes: int, granted: Mapping[int, int], stored: Mapping[int, int], refused: Collection[int]
 ) -> Decision:
@@ -61,17 +59,6 @@ def decide(
     if sum(stored.get(node, 0) >= token for node in granted) >= enough:
         return Believe(token)
     return RaiseTo(token, tuple(node for node in granted if stored.get(node, 0) < token))
-
-
-def agreed(nodes: int, answers: Sequence[bool | None]) -> bool | None:
-    """Whether a majority says yes; None while, or where, that cannot be told.
-
-    An answer is None where there is none: the node may say yes or no.
-    """
-    enough = majority(nodes)
-    if sum(answer is True for answer in answers) >= enough:
-        return True
-    return False if sum(answer is False for answer in answers) > nodes - enough else None
 
 
 def free_after(nodes: int, lefts: Sequence[float]) -> float:

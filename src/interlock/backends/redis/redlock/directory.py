@@ -9,12 +9,12 @@ from typing import Any
 
 from ....errors import StoreError
 from ....model import Holder
+from ....recipes.agreement import majority
 from ....spi import BaseDirectory
 from ....steps import Call, Steps, at_node, side_by_side, together
 from ..directory import REPEATED, RedisDirectory, introduction, person_of
 from ..keys import client_key, identity_of, is_ours
 from ..scripts import script
-from .decide import majority
 from .votes import no_majority
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ....drive import now
 from ....errors import StoreError
 from ....model import Finding
+from ....recipes.agreement import majority
 from ....steps import Steps, at_node, side_by_side, together
 from ..collisions import collisions
 from ..directory import RedisDirectory
 from ..doctor import Expected, ServerFacts, asked, of_servers, quorum_clocks, read
-from .decide import majority
 from .url import RedlockSettings
 from .votes import no_majority
 

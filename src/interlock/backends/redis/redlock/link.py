@@ -16,9 +16,9 @@ from ....steps import Call, Enough, Reply, Wakes
 from ..errors import not_answered
 from ..link import RedisLink
 from ..transport.factories import UrlFactory
+from ..transport.node_connection import AwaitedReply, ForkFlag, NodeConnection
 from ..transport.weak_registry import WeakRegistry
 from ..url import RedisSettings
-from .connection import AwaitedReply, ForkFlag, NodeConnection
 from .meeting import SUBSCRIBING, Meeting, NodeWakes
 from .votes import Unawaited
 

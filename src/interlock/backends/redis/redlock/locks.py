@@ -16,13 +16,14 @@ from typing import Any
 from ....errors import StoreError
 from ....ledger import BURIED, OtherKind, refusal
 from ....model import Busy, Holder, LockInfo, use_of_owner
+from ....recipes.agreement import agreed, majority
 from ....spi import BaseLockStore
 from ....steps import Call, Steps, together
 from ..keys import Topic, is_ours, keys_of, own_key, tomb_key
 from ..locks import in_use
 from ..restart_guard import check_lease
 from ..scripts import TOMBSTONE_MS, in_seconds, ms, script, text
-from .decide import Believe, RaiseTo, Verdict, agreed, majority
+from .decide import Believe, RaiseTo, Verdict
 from .directory import describe
 from .proposal import Proposal
 from .votes import Votes, misconfigured, no_majority, read_votes

@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from ....errors import StoreMisconfigured, StoreUnavailable
+from ....recipes.agreement import majority
 from ....steps import Call, Reply, Wakes
-from .decide import majority
 
 #: Seconds for which the first question waits.
 MOMENT = 0.25

@@ -15,9 +15,10 @@ from ....errors import (
     internal,
 )
 from ....ledger import BURIED, BUSY, GRANTED
+from ....recipes.agreement import majority
 from ....words import duration
 from ..scripts import in_seconds, text
-from .decide import Decision, decide, free_after, majority
+from .decide import Decision, decide, free_after
 
 #: The answer of a node that has restarted, and does not vote yet.
 GUARDED = 4

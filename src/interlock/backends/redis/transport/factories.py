@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import select
 from functools import cache
 from typing import Any
 
@@ -37,6 +38,7 @@ class KnownServer:
 
     reached = False
     finder: PrimaryFinder | None = None
+    settings: RedisSettings | None = None
     replicas: int | None = 0
     any_role = False
     generation = 0
@@ -51,6 +53,7 @@ class UrlFactory(KnownServer):
 
     def __init__(self, settings: RedisSettings) -> None:
         self.replicas = settings.replicas
+        self.settings: RedisSettings | None = settings if _polled(settings) else None
         self.label, self.timeout = settings.label, settings.timeout
         self.connect_timeout = settings.connect_timeout
         self.protocol = settings.protocol or 3
@@ -67,6 +70,12 @@ class UrlFactory(KnownServer):
 
     def _with(self, protocol: int) -> dict[str, Any]:
         return {**self._options, **_credentials(self._settings), "protocol": protocol}
+
+
+def _polled(settings: RedisSettings) -> bool:
+    """Whether connections can be had that never block: see `flights`."""
+    one = not settings.replicas and not settings.sentinels
+    return one and hasattr(select, "poll")
 
 
 class FoundServer(KnownServer):

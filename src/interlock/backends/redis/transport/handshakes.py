@@ -22,6 +22,7 @@ from ....drive import now
 from ....errors import InterlockError, StoreMisconfigured
 from ..errors import foreign, not_sent, turned_away
 from ..topology import replicas_to_wait_for
+from ..url import RedisSettings
 
 #: Seconds for which a primary is taken to have no replicas, because it had none.
 UNREPLICATED = 5.0
@@ -53,6 +54,8 @@ class ConnectionFactory(Protocol):
     reached: bool
     #: Whom to ask for the server before each connection; None where its address is known.
     finder: PrimaryFinder | None
+    #: What a connection that never blocks is opened by; None where there can be none.
+    settings: RedisSettings | None
     #: How many replicas must confirm what is written; None is one, where there are any.
     replicas: int | None
     #: Whether a replica is of use too: any node of a cluster tells its map.

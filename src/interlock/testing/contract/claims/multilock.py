@@ -46,6 +46,7 @@ async def test_a_block_gives_everything_back(world: World) -> None:
     assert await left(world) == set()
 
 
+@only(kinds=ALL)
 async def test_what_is_free_costs_one_round_trip_each_and_one_for_all_to_give_back(
     world: World,
 ) -> None:
@@ -61,6 +62,22 @@ async def test_what_is_free_costs_one_round_trip_each_and_one_for_all_to_give_ba
     assert [traffic.about(name) for name in NAMES] == [n + 1 for n in first]
     trips = [{call.keys[0] for call in trip if call.keys} for trip in traffic.journeys]
     assert trips[-1] == set(NAMES)
+
+
+@only(kinds=MAJORITY)
+async def test_a_majority_costs_one_round_trip_to_take_and_one_to_give_back(world: World) -> None:
+    alice, locks, multihold = await took(world)
+    await alice.release(multihold)  # the first time may cost more
+    traffic = world.traffic(locks)
+    first = traffic.trips
+
+    taken: Any = await alice.acquire(locks)
+
+    assert len(taken.holds) == 3
+    assert traffic.trips == first + 1
+    await alice.release(taken)
+    assert traffic.trips == first + 2
+    assert {each.keys[0] for each in traffic.journeys[-1]} == set(NAMES)
 
 
 @only(kinds=ALL)

@@ -10,10 +10,10 @@ on keeps its place, so that its late reply is read and thrown away.
 
 from __future__ import annotations
 
-import errno
 import os
 import select
 import socket
+import ssl
 from collections import deque
 from contextlib import suppress
 from typing import Any
@@ -25,17 +25,23 @@ from ....errors import StoreError, StoreMisconfigured
 from ....passwords import asked
 from ....steps import Call, Reply
 from ..errors import foreign, from_reply, is_noscript, not_answered, not_sent, turned_away
-from ..transport.connection import FRESH
-from ..transport.protocol import INCOMPLETE, command, new_reader, packed
 from ..url import RedisSettings
+from .connection import FRESH
+from .polled_sockets import (
+    WOULD_BLOCK,
+    addresses_of,
+    begin_to_connect,
+    connected,
+    connecting_error,
+    with_tls,
+)
+from .protocol import INCOMPLETE, command, new_reader, packed
 
 #: Bytes that wait for a node which takes nothing, at most.
 UNSENT = 1 << 20
 
 #: Seconds until a node that could not be reached is tried again: at first, and at most.
 PAUSES = (0.02, 0.5)
-
-_UNDER_WAY = {errno.EINPROGRESS, errno.EWOULDBLOCK, errno.EAGAIN, errno.EINTR}
 
 
 class AwaitedReply:
@@ -71,6 +77,8 @@ class NodeConnection:
         self._settings, self.label, self._fork = settings, settings.label, fork
         self._addresses: list[Any] = []
         self._connecting = self._greeted = False
+        #: What a socket that is not connected yet waits for.
+        self._awaits = 0
         self._out = bytearray()
         #: The scripts that the server has been sent as a whole, on this connection.
         self._taught: set[Any] = set()
@@ -106,6 +114,13 @@ class NodeConnection:
         self._send(awaited, packed(request, whole=script not in self._taught))
         self._taught.add(script)
 
+    def retract(self, awaited: AwaitedReply) -> bool:
+        """Do not send a call that has not been sent yet; False when it has."""
+        if awaited not in self._unsent:
+            return False
+        self._unsent.remove(awaited)
+        return True
+
     def _why_not(self) -> StoreError:
         if self._socket is not None:
             return not_sent(TimeoutError(), self.label)
@@ -135,7 +150,7 @@ class NodeConnection:
         try:
             while self._out and self._socket is not None:
                 del self._out[: self._socket.send(self._out)]
-        except BlockingIOError:
+        except WOULD_BLOCK:
             return
         except OSError as cause:
             self._fail(cause)
@@ -147,14 +162,15 @@ class NodeConnection:
         """The descriptor, and for which events to wait; None when there is none."""
         if self._socket is None:
             return None
-        writes = select.POLLOUT if self._connecting or self._out else 0
-        return self._socket.fileno(), select.POLLIN | writes
+        if self._connecting:
+            return self._socket.fileno(), self._awaits
+        return self._socket.fileno(), select.POLLIN | (select.POLLOUT if self._out else 0)
 
     def go_on(self) -> None:
         """Do what can be done now: the descriptor is ready for it."""
         try:
             if self._connecting:
-                self._connected()
+                self._go_on_connecting()
             elif self._socket is not None:
                 self._flush()
                 self._read()
@@ -170,7 +186,7 @@ class NodeConnection:
                 self._reader.feed(data)
                 while sock is self._socket and (reply := self._reader.gets()) is not INCOMPLETE:
                     self._hear(reply)
-        except BlockingIOError:
+        except WOULD_BLOCK:
             return
         except hiredis.ProtocolError:
             self._end(foreign(data, self.label, self._greeted, self._greeted))
@@ -193,43 +209,55 @@ class NodeConnection:
 
     def _open(self, at: float) -> None:
         self._opened_at, self._reader = at, new_reader()
-        place = (self._settings.host, self._settings.port)
         try:
-            self._addresses = socket.getaddrinfo(*place, type=socket.SOCK_STREAM)
+            self._addresses = addresses_of(self._settings)
             self._connect()
         except OSError as cause:
             self._fail(cause)
 
     def _connect(self) -> None:
         """Begin to connect to the next address; OSError when there is none left."""
-        family, kind, protocol, _, address = self._addresses.pop(0)
-        sock = self._socket = socket.socket(family, kind, protocol)
-        sock.setblocking(False)
-        self._connecting = True
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if (code := sock.connect_ex(address)) not in _UNDER_WAY:
+        self._connecting, self._awaits = True, select.POLLOUT
+        self._socket, code = begin_to_connect(self._addresses)
+        if code is not None:
             self._connected(code)
 
-    def _connected(self, code: int | None = None) -> None:
+    def _connected(self, code: int) -> None:
+        """A socket has connected, or could not."""
         sock = self._socket
         assert sock is not None
-        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) if code is None else code
-        if code in _UNDER_WAY:
-            return
-        if code == 0:
-            self._connecting = False
+        if code == 0 and self._settings.transport == "tls":
+            self._socket = with_tls(sock, self._settings)
+            self._secure()
+        elif code == 0:
             self._begin_greeting()
-            return
-        sock.close()
-        try:
+        else:
+            sock.close()
             if not self._addresses:
-                raise OSError(code, os.strerror(code))
+                raise connecting_error(code)
             self._connect()
-        except OSError as cause:
-            self._fail(cause)
+
+    def _go_on_connecting(self) -> None:
+        sock = self._socket
+        if isinstance(sock, ssl.SSLSocket):
+            self._secure()
+        elif sock is not None and (code := connected(sock)) is not None:
+            self._connected(code)
+
+    def _secure(self) -> None:
+        """Go on with the handshake of TLS."""
+        assert isinstance(self._socket, ssl.SSLSocket)
+        try:
+            self._socket.do_handshake()
+        except ssl.SSLWantReadError:
+            self._awaits = select.POLLIN
+        except ssl.SSLWantWriteError:
+            self._awaits = select.POLLOUT
+        else:
+            self._begin_greeting()
 
     def _begin_greeting(self) -> None:
+        self._connecting = False
         for words in self._greetings():
             self._send(AwaitedReply(None, self._opened_at), command(*words))
         if not self._sent:
@@ -266,6 +294,10 @@ class NodeConnection:
 
     def _fail(self, cause: OSError) -> None:
         """Nothing more will come: what was sent is unknown, what was not was never executed."""
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            words = f"the certificate of {self.label} is not trusted: {cause.verify_message}"
+            self._end(StoreMisconfigured(words, self.label))
+            return
         self._end(not_sent(cause, self.label), not_answered(cause, self.label))
 
     def _end(self, failure: StoreError, unanswered: StoreError | None = None) -> None:
