@@ -26,7 +26,7 @@ SHARED = {
         "cluster",  # a store of many servers, made of links to single ones
         "redlock",  # locks over several servers that vote
         "collisions",  # names that share keys
-        "restart_guard",  # what a server that has restarted must not grant
+        *("restart_guard", "guarded_link"),  # what a server that has restarted must not grant
     },
     "zookeeper": {
         *("namespace", "queue_nodes", "permits"),  # the nodes of this client

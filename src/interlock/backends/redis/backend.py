@@ -58,7 +58,8 @@ class RedisBackend:
         return found
 
     def link(self) -> Link:
-        from .link import GuardedLink, RedisLink
+        from .guarded_link import GuardedLink
+        from .link import RedisLink
 
         if self._guard is not None:
             return GuardedLink(self._factory, self._guard)

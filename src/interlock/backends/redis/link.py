@@ -14,7 +14,6 @@ from ...parking import ThreadParking
 from ...spi import Quiet
 from ...steps import Call, Flight, Reply, Wakes
 from .errors import foreign, from_reply, is_noscript, not_answered, not_sent
-from .restart_guard import RestartGuard
 from .topology import is_demoted, needs_confirmation, unconfirmed, wait_command
 from .transport.connection import BlockingConnection, NotRedis, close_all
 from .transport.flights import Flights
@@ -312,23 +311,6 @@ class RedisLink(ThreadParking, Quiet):
             connection.shut_down()
         if self._flights is not None:
             self._flights.close()
-
-
-class GuardedLink(RedisLink):
-    """The same for a server with a restart guard."""
-
-    def __init__(self, factory: ConnectionFactory, guard: RestartGuard) -> None:
-        super().__init__(factory)
-        self._guard = guard
-
-    def call(self, request: Call) -> Reply:
-        return super().call(self._guard.guarded(request))
-
-    def together(self, requests: tuple[Call, ...]) -> list[Reply]:
-        return super().together(tuple(map(self._guard.guarded, requests)))
-
-    def begin(self, requests: tuple[Call, ...]) -> Flight | None:
-        return super().begin(tuple(map(self._guard.guarded, requests)))
 
 
 #: What forked children must neither use nor close.

@@ -86,6 +86,7 @@ def read_primary(words: Sequence[bytes]) -> Primary:
     return Primary(said["ip"], int(said["port"]), int(said["config-epoch"]), down, cut)
 
 
+@internal
 class SentinelsBehind(StoreUnavailable):
     """The Sentinels that answer do not know of a failover that this client has seen."""
 
