@@ -323,7 +323,9 @@ def test_a_wrong_url_is_told_what_is_wrong(world: World, url: str, told: str) ->
 
 
 def test_a_url_and_its_label_without_secrets() -> None:
-    url = "rediss+cluster://user:se,cr@t@h1:7000,[::1]:7001,h1:7000?timeout=2&sharded_channels=off"
+    url = (
+        "rediss+cluster://user:se,cr%40t@h1:7000,[::1]:7001,h1:7000?timeout=2&sharded_channels=off"
+    )
     settings, seeds, label = read_cluster_url(url)
 
     assert (settings.transport, settings.username, settings.timeout) == ("tls", "user", 2.0)
