@@ -3,8 +3,8 @@
 Theory of operation.  Each algorithm is a lane.  What a lane asks of its store is sent without
 waiting for the answer, so that all stores work at the same time; the lane whose answer comes
 first goes on first, and a store that hangs holds up none of the others.  What cannot be sent in
-this way is performed when everything else is under way: a call on a link that has to wait for its
-answer, a pause.
+this way is performed when everything else was answered, or has had a moment: a call on a link that
+has to wait for its answer, a pause.
 
 Letting go.  Whether the lanes that are still open are worth waiting for is a question to the
 caller, each time that one has gone on.  If they are not, what they have asked is not awaited any
@@ -46,16 +46,22 @@ R = TypeVar("R")
 Patience: TypeAlias = "Callable[[Sequence[R | BaseException | None]], float]"
 
 
+#: Seconds for which a request that has to be waited for gives way to what was sent: a connection
+#: that is just being opened makes no progress meanwhile.
+GIVE_WAY = 0.25
+
+
 class ClientLane(Lane[R], Generic[R]):
     """The algorithm of one client, and what it has sent."""
 
-    __slots__ = ("client", "flight", "waits")
+    __slots__ = ("client", "flight", "gives_way_until", "waits")
 
     def __init__(self, client: OfLink, steps: Steps[R]) -> None:
         super().__init__(steps)
         self.client, self.flight = client, None
         #: Whether its request has to be performed by waiting for it.
         self.waits = False
+        self.gives_way_until = 0.0
 
     flight: Flight | None
 
@@ -105,7 +111,7 @@ def abreast(
                 outcomes = [None if lane.open else lane.outcome for lane in lanes]
                 limit = math.inf if heard else patience(outcomes)
                 if clock() < limit:
-                    yield from _advance(lanes, limit)
+                    yield from _advance(lanes, limit, clock)
                 else:
                     for lane in lanes:
                         lane.let_go()
@@ -137,19 +143,26 @@ def _interrupt_all(lanes: Sequence[ClientLane[R]], interruption: BaseException) 
         interrupt(lane, interruption)
 
 
-def _advance(lanes: Sequence[ClientLane[R]], limit: float) -> Steps[None]:
+def _advance(
+    lanes: Sequence[ClientLane[R]], limit: float, clock: Callable[[], float]
+) -> Steps[None]:
     """Send what can be sent, and go on where that is possible, or wait until it is."""
     for lane in lanes:
         if lane.open and not lane.begun:
             lane.go()
         if lane.open and lane.flight is None and not lane.waits:
             yield from _send(lane)
+            lane.gives_way_until = clock() + GIVE_WAY
+    flights = [lane.flight for lane in lanes if lane.flight is not None]
     if landed := [lane for lane in lanes if lane.landed]:
         for lane in landed:
             lane.land()
     elif waiting := [lane for lane in lanes if lane.open and lane.waits]:
-        yield from _perform(waiting[0], limit)
-    elif flights := [lane.flight for lane in lanes if lane.flight is not None]:
+        if flights and clock() < waiting[0].gives_way_until:
+            yield from arrival(flights, min(limit, waiting[0].gives_way_until))
+        else:
+            yield from _perform(waiting[0], limit)
+    elif flights:
         yield from arrival(flights, limit)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from interlock.abreast import abreast
+from interlock.abreast import GIVE_WAY, abreast
 from interlock.errors import OutcomeUnknown, StoreUnavailable
 from interlock.recipes.majority import MOMENT, UNHEARD
 from interlock.steps import Arrival, Begin, Call, Park, Settle, Steps, Via, call, park
@@ -120,11 +120,15 @@ def test_link_that_refuses_to_send_fails_for_its_own_algorithm_alone() -> None:
     assert hand.result == [down, [2]]
 
 
-def test_what_cannot_be_sent_is_performed_when_all_else_is_under_way() -> None:
-    hand = start(asks("a"), park(None, 105.0), asks("b"))
+def test_what_cannot_be_sent_is_performed_when_all_else_has_had_a_moment() -> None:
+    clock = Clock()
+    hand = start(asks("a"), park(None, 105.0), asks("b"), clock=clock)
     hand.reply(None)  # the first link has to wait for its answer
     flight = PaperFlight(hand.request)
     hand.reply(flight)
+    assert isinstance(hand.request, Arrival) and hand.request.until == clock() + GIVE_WAY
+    clock.now += GIVE_WAY
+    hand.reply()
     assert isinstance(hand.request, Via) and isinstance(hand.request.request, Call)
     hand.reply(1)
     assert isinstance(hand.request.request, Park)
@@ -177,9 +181,8 @@ def test_answer_by_waiting_is_not_worth_more_than_the_moment() -> None:
     hand.reply(None)
     (other,) = fly(hand)
     answered(other, 3)
-    assert hand.request.request.until == 109.0
 
-    hand.reply(1).reply(None)
+    hand.reply()
 
     assert hand.request.request.until == 100.5
 

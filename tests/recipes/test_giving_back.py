@@ -116,14 +116,15 @@ def test_failures_of_all_clients_are_told() -> None:
     assert hand.result == [down]
 
 
-def test_client_whose_link_has_to_wait_is_asked_while_the_others_are_under_way() -> None:
+def test_client_whose_link_has_to_wait_is_asked_when_the_others_have_answered() -> None:
     hand = give(*apart("a", "b"))
     assert hand.request.client.link is None
     first = PaperFlight(hand.request)
     hand.reply(first).reply(None)
-
-    assert told(hand) == ["begin give b", "begin give a", "via give a"]
     first.land()
+    hand.reply()
+
+    assert told(hand) == ["begin give b", "begin give a", "arrival", "via give a"]
     hand.reply(None)
     assert hand.result == []
 

@@ -71,15 +71,16 @@ class RedisAsyncLink(TaskParking, Quiet):
 
     def call(self, request: Call) -> Sent:
         pending = PendingReply(loop=(loop := asyncio.get_running_loop()))
-        mux = self._calls.mux
-        if mux is None or self._factory.finder is not None or loop is not self._loop:
+        mux, known = self._calls.mux, loop is self._loop and not self._closed
+        if mux is None or self._factory.finder is not None or not known:
             return self.send(pending, request)
         mux.call(pending, request)  # on every hot path, so without a detour
         return pending
 
     def send(self, pending: PendingReply, request: Call) -> Sent:
         """The same for a call whose reply settles `pending`."""
-        mux, known = self._calls.mux, pending.get_loop() is self._loop
+        known = pending.get_loop() is self._loop and not self._closed
+        mux = self._calls.mux
         if mux is not None and known and self._factory.finder is None:
             mux.call(pending, request)
             return pending

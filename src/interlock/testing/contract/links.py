@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, cast
 
 from ...drive import now
@@ -55,6 +55,15 @@ class Traffic:
     def trips(self) -> int:
         """How often it went to the store, whatever it asked on the way."""
         return len(self.journeys)
+
+    def trips_for(self, names: Collection[str]) -> list[tuple[Call, ...]]:
+        """What it asked each time that it went there for one of these locks; the keeper may go
+        there for reasons of its own."""
+        return [
+            trip
+            for trip in self.journeys
+            if any(key in names for each in trip for key in each.keys[:1])
+        ]
 
     def about(self, name: str) -> int:
         """How often it went to the store because of one lock alone."""

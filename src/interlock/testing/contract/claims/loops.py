@@ -193,10 +193,11 @@ async def test_of_several_locks_none_is_taken_where_one_lives_on_another_loop(
             await refused(partial(entered, both))
             assert client._session.queue.busy() == []
 
-    asked = len(world.traffic(lock).requests)
+    names = (theirs.name, "a")
+    asked = len(world.traffic(lock).trips_for(names))
     for together in (aall_of, amajority_of):
         await elsewhere(take_both(together))
-    assert len(world.traffic(lock).requests) == asked
+    assert len(world.traffic(lock).trips_for(names)) == asked
 
 
 @only(faces=(ASYNCIO,))
