@@ -176,10 +176,12 @@ def test_try_after_a_restart_is_not_held_up_by_old_connections(
     world.do(hold.release)
 
 
+@pytest.mark.parametrize("name", ["k", "other"], ids=["busy before", "never busy"])
 @pytest.mark.parametrize("restarted", [False, True], ids=["gone", "restarted"])
 def test_connections_that_a_dead_server_has_ended_are_closed_at_the_next_call(
-    world: World, own_redis: RedisServer, restarted: bool
+    world: World, own_redis: RedisServer, restarted: bool, name: str
 ) -> None:
+    """A name that was busy before is listened to before it is asked for."""
     holder, client = world.connect(own_redis.url), world.connect(own_redis.url)
     hold = world.do(holder.lock("k").acquire)
     with raw(own_redis.port) as peek:
@@ -193,7 +195,7 @@ def test_connections_that_a_dead_server_has_ended_are_closed_at_the_next_call(
         own_redis.start()
     time.sleep(FRESH)
     with suppress(InterlockError):
-        world.do(lambda: client.lock("other").acquire(timeout=1))
+        world.do(lambda: client.lock(name).acquire(timeout=1))
     assert eventually(lambda: ended_connections(own_redis.port) == 0)
 
 

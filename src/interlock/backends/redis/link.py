@@ -230,7 +230,7 @@ class RedisLink(ThreadParking, Quiet):
             while True:
                 connection = self._idle.pop()
                 if not connection.prepare(until):
-                    self._subscriber.drop_unused()  # it may have been ended as well
+                    self._subscriber.doubt()  # it may have been ended as well
                 elif not connection.outlived():
                     return connection
                 connection.close()
@@ -245,7 +245,7 @@ class RedisLink(ThreadParking, Quiet):
         except StoreError:
             if self._forked:
                 raise forked(self._factory.label) from None
-            self._subscriber.drop_unused()
+            self._subscriber.doubt()
             raise
         self._connections.add(connection)
         if self._releases is not None and connection.generation > self._told:

@@ -79,7 +79,8 @@ class Subscriber:
         self._refusal: StoreError | None = None
         self._heard_at = self._asked_at = 0.0
         self._failures, self._retry_at = 0, 0.0
-        self._closed = False
+        #: Whether the connection may have ended, which no thread has read.
+        self._doubted = self._closed = False
 
     def listen(self, topics: tuple[Topic, ...], until: float) -> Subscription:
         """Hear of these topics from now on; no round trip when already subscribed."""
@@ -114,6 +115,7 @@ class Subscriber:
                 self._confirmed -= stale
                 self._leaving += filter(self._sharded, stale)
                 self._request("UNSUBSCRIBE", stale)
+            self._drop_doubted()
 
     def park(self, subscription: Subscription, until: float) -> bool:
         """Wait for a wake of this subscription, or the instant."""
@@ -127,12 +129,16 @@ class Subscriber:
         """Whether this thread keeps others from coming and going."""
         return is_mine(self._mutex) or self._threads.engaged()
 
-    def drop_unused(self) -> None:
-        """The server has ended other connections: where no thread waits, none reads the end of
-        this one."""
+    def doubt(self) -> None:
+        """The server has ended other connections: a thread that waits reads whether this one has
+        ended too, and where none does it is dropped."""
         with self._mutex:
-            if not self._subscriptions:
-                self._drop()
+            self._doubted = True
+            self._drop_doubted()
+
+    def _drop_doubted(self) -> None:
+        if self._doubted and not self._subscriptions:
+            self._drop()
 
     def close(self) -> None:
         with self._mutex:
@@ -289,7 +295,7 @@ class Subscriber:
     def _drop(self) -> None:
         if self._connection is not None:
             self._connection.close()
-        self._connection = None
+        self._connection, self._doubted = None, False
         self._requested.clear()
         self._confirmed.clear()
         self._leaving.clear()
