@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 import interlock
-from interlock import aio
+from interlock import LockInfo, aio
 from interlock.drive import now
 from interlock.events import Event, Forgotten, Renewed
 from interlock.steps import call
@@ -278,7 +278,8 @@ def test_a_hold_that_only_its_living_thread_has_stays(url: str) -> None:
 def test_a_client_that_was_dropped_goes_with_all_it_has(url: str) -> None:
     with interlock.connect(url) as other:
         with other.lock("used"):
-            pass
+            # From then on its keeper opens no further connection.
+            assert eventually(lambda: _introduced(other.inspect("used")))
         threads, descriptors = threading.active_count(), _descriptors()
         with pytest.warns(ResourceWarning, match="name .* was never released"):
             gone = [_used_and_dropped(url, number) for number in range(5)]
@@ -313,6 +314,18 @@ def test_a_client_that_is_dropped_in_the_middle_of_a_call_gives_back_what_it_hol
                 pass
 
 
+def _introduced(info: LockInfo | None) -> bool:
+    return info is not None and info.holders[0].host != ""
+
+
+async def _aintroduced(client: aio.Client) -> bool:
+    for _ in range(1000):
+        if _introduced(await client.inspect("used")):
+            return True
+        await asyncio.sleep(0.01)
+    return False
+
+
 def _used_and_dropped(url: str, number: int) -> weakref.ref[interlock.Client]:
     client = interlock.connect(url)
     with client.lock("used"):
@@ -325,7 +338,8 @@ def test_a_client_of_tasks_that_was_dropped_goes_with_all_it_has(url: str) -> No
     async def main() -> None:
         async with aio.connect(url) as other:
             async with other.lock("used"):
-                pass
+                # From then on its keeper opens no further connection.
+                assert await _aintroduced(other)
             before = threading.active_count(), _descriptors(), len(asyncio.all_tasks())
             with pytest.warns(ResourceWarning, match="name .* was never released"):
                 gone = [await asyncio.create_task(_aused(url, number)) for number in range(5)]
