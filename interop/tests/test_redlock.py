@@ -120,7 +120,7 @@ def test_we_are_refused_what_they_hold_and_get_it_after_their_release(
     eventually(lambda: voters.listeners(name) == 1)
     assert not waiting.done()
     peer.unlock(name)
-    hold = waiting.result(PROMPTLY)  # it asks five to ten times a second
+    hold = waiting.result(5)  # it asks five to ten times a second, where the machine lets it
     assert voters.holder(name) == hold.owner
     world.do(hold.release)
     eventually(lambda: voters.is_free(name))
