@@ -21,7 +21,7 @@ from tests.support.worlds import WORLDS, Threads, World
 from ..harness import peers
 from ..harness.foreign import SOON, ForeignError
 from ..harness.matrix import BOTH, FIVE, TO_THEM, TO_US, meets
-from .looking import PROMPTLY, SLACK
+from .looking import SLACK
 from .plain import PRIMITIVES, Peer
 
 pytestmark = meets(ours="mutex()", place=FIVE)
