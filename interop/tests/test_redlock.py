@@ -21,7 +21,7 @@ from tests.support.worlds import WORLDS, Threads, World
 from ..harness import peers
 from ..harness.foreign import SOON, ForeignError
 from ..harness.matrix import BOTH, FIVE, TO_THEM, TO_US, meets
-from .looking import SLACK
+from .looking import PROMPTLY, SLACK
 from .plain import PRIMITIVES, Peer
 
 pytestmark = meets(ours="mutex()", place=FIVE)
@@ -120,7 +120,7 @@ def test_we_are_refused_what_they_hold_and_get_it_after_their_release(
     eventually(lambda: voters.listeners(name) == 1)
     assert not waiting.done()
     peer.unlock(name)
-    hold = waiting.result(5)  # it asks five to ten times a second, where the machine lets it
+    hold = waiting.result(PROMPTLY)  # it asks five to ten times a second
     assert voters.holder(name) == hold.owner
     world.do(hold.release)
     eventually(lambda: voters.is_free(name))
