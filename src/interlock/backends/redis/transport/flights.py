@@ -6,7 +6,6 @@ that hangs holds up no other one that the same thread has asked.
 
 from __future__ import annotations
 
-import weakref
 from collections import deque
 from collections.abc import Sequence
 
@@ -16,6 +15,7 @@ from ....steps import Call, Reply
 from ..errors import not_answered
 from ..url import RedisSettings
 from .node_connection import AwaitedReply, ForkFlag, NodeConnection
+from .weak_registry import WeakRegistry
 
 #: Idle connections that are kept; threads beyond that open and close their own.
 KEPT = 16
@@ -78,7 +78,7 @@ class Flights:
         self._closed, self.fork = False, ForkFlag()
         self._idle: deque[NodeConnection] = deque()
         #: All connections, also those on which a question is under way.
-        self._connections: weakref.WeakSet[NodeConnection] = weakref.WeakSet()
+        self._connections: WeakRegistry[NodeConnection] = WeakRegistry()
 
     def begin(self, requests: tuple[Call, ...]) -> NodeFlight:
         if self._closed:
@@ -103,7 +103,7 @@ class Flights:
         # The sockets are the parent's as well; they are left to it, untouched.
         inherited.append((self._idle, self._connections))
         self._idle, self._closed, self.fork.raised = deque(), True, True
-        for connection in list(self._connections):
+        for connection in self._connections.every():
             connection.abandon()
 
     def close(self) -> None:
@@ -113,7 +113,7 @@ class Flights:
                 self._idle.pop().close()
             except IndexError:
                 break  # another thread was quicker
-        for connection in list(self._connections):  # a question that is under way ends now
+        for connection in self._connections.every():  # a question that is under way ends now
             connection.shut_down()
 
 
