@@ -16,6 +16,6 @@ def agreed(voters: int, answers: Sequence[bool | None]) -> bool | None:
     An answer is None where there is none: the voter may say yes or no.
     """
     enough = majority(voters)
-    if sum(answer is True for answer in answers) >= enough:
+    if answers.count(True) >= enough:
         return True
-    return False if sum(answer is False for answer in answers) > voters - enough else None
+    return False if answers.count(False) > voters - enough else None

@@ -95,6 +95,7 @@ class SimNode:
         proposal: int,
         longest_ms: int,
         guarded: int,
+        run: str,
     ) -> list[Any]:
         records, head = self.records, [f"run{self.number}.{self._runs}", str(self._micros)]
         if self._guarded(guarded):

@@ -13,7 +13,20 @@ from interlock.backends.redis.redlock.decide import (
     decide,
     free_after,
 )
+from interlock.backends.redis.redlock.locks import is_decided
+from interlock.backends.redis.redlock.votes import read_votes
+from interlock.errors import StoreUnavailable
 from interlock.recipes.agreement import agreed, majority
+
+#: A grant, a refusal, a tombstone, a guard, a failure, and no answer yet.
+REPLIES = (
+    [1, b"run", b"1", b"7"],
+    [0, b"run", b"1", b"other", 100],
+    [2, b"run", b"1"],
+    [4, b"run", b"1", 100],
+    StoreUnavailable("not there"),
+    None,
+)
 
 
 @pytest.mark.parametrize(
@@ -88,3 +101,8 @@ def test_a_majority_is_free_when_enough_leases_have_ended() -> None:
     assert free_after(5, [9.0, 1.0, 3.0]) == 1.0
     assert free_after(5, [9.0, 1.0, 3.0, 4.0, 2.0]) == 3.0
     assert free_after(5, [9.0]) == 0.0
+
+
+@given(st.lists(st.sampled_from(REPLIES), min_size=1, max_size=7))
+def test_the_quick_look_says_when_there_is_a_decision(replies: list[object]) -> None:
+    assert is_decided(replies) == (read_votes(replies).decision is not Verdict.WAIT)

@@ -30,10 +30,10 @@ class Node:
     def _keys(self, owner: str) -> list[str]:
         return [NAME, beside_key(NAME), f"tomb:{owner}"]
 
-    def attempt(self, owner: str, number: int = 1, proposal: int = 0, lease_ms: int = 1000) -> Any:
+    def attempt(self, owner: str, number: int = 1, proposal: int = 0, run: str = "") -> Any:
         keys = [*self._keys(owner), MARKER, GUARD]
         limits = (LONGEST, self._guarded)
-        args = (owner, self._layout, lease_ms, number, proposal, *limits)
+        args = (owner, self._layout, 1000, number, proposal, *limits, run)
         return self._eval("quorum_attempt", keys, *args)
 
     def token(self, owner: str, number: int = 1, proposal: int = 0) -> int:
@@ -207,3 +207,31 @@ def test_a_node_with_the_records_of_another_run_counts_from_now(
         assert node.attempt("b")[0] == 4
         assert client.pttl(GUARD) > LONGEST - 500
         assert node.release("b") == [0]  # to withdraw is allowed
+
+
+# --- what a node has told of its run -------------------------------------------------------------
+
+
+def test_a_node_whose_run_is_known_is_not_asked_for_it(node: Node, peek: Any) -> None:
+    run = node.attempt("a")[1]
+    node.release("a")
+    peek.config_resetstat()
+
+    code, told, *_ = node.attempt("b", run=run)
+
+    assert (code, told) == (1, run)
+    assert "cmdstat_info" not in peek.info("commandstats")
+
+
+def test_a_run_that_is_not_the_one_that_voted_last_is_found_out(
+    own_redis: RedisServer, layout: str
+) -> None:
+    with raw(own_redis.port) as client:
+        node = Node(client, layout, guarded=True)
+        run = client.info("server")["run_id"]
+
+        for known in ("another run", ""):
+            client.delete(MARKER, GUARD)
+            assert node.attempt("a", run=known)[:2] == [4, run]
+        client.flushall()  # with the marker: the server has run for no longer than before
+        assert node.attempt("a", run=run)[:2] == [4, run]

@@ -25,8 +25,8 @@ def drawn(random: Random, layout: str) -> Call:
     ahead = int((time.time() + random.choice((-5, 0.3))) * 1_000_000)
     verb, args = random.choice(
         [
-            ("attempt", (owner, layout, LONG, number, ahead, LONG, 0)),
-            ("attempt", (owner, layout, LONG, number, ahead, LONG, 0)),
+            ("attempt", (owner, layout, LONG, number, ahead, LONG, 0, "")),
+            ("attempt", (owner, layout, LONG, number, ahead, LONG, 0, "")),
             ("raise", (owner, layout, ahead)),
             ("release", (owner, layout, "channel", LONG, "", number)),
             ("release", (owner, layout, "channel", LONG, "")),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from interlock.backends.redis.redlock.locks import GUARD, MARKER, beside_key
 from interlock.errors import OutcomeUnknown, StoreUnavailable
 from tests.support.redlocks import RedlockServers
 
@@ -160,6 +161,28 @@ def test_nodes_that_have_just_started_do_not_vote(
     assert not own_redlock.clients[2].exists("name")
     assert eventually(lambda: own_redlock.clients[2].exists("name"))
     world.do(hold.release)
+
+
+def test_a_node_that_came_back_with_its_records_does_not_vote_for_a_client_that_knew_it(
+    world: World,
+) -> None:
+    with RedlockServers(3, "--appendonly", "yes", "--appendfsync", "always") as servers:
+        for each in servers.clients:  # they have run for long enough
+            each.set(MARKER, each.info("server")["run_id"])
+        client, node = world.connect(servers.url("longest_lease=60s")), servers.clients[1]
+
+        def take_and_give() -> None:
+            world.do(world.do(client.lock("name").acquire).release)
+
+        for _ in range(2):
+            take_and_give()
+        assert eventually(lambda: not node.exists("name"))
+        servers[1].kill()
+        servers[1].start()
+        before = node.hget(beside_key("name"), "token")
+
+        assert eventually(lambda: take_and_give() or node.exists(GUARD))
+        assert node.hget(beside_key("name"), "token") == before
 
 
 def test_a_mutex_is_shared_with_those_who_set_it_on_a_majority(

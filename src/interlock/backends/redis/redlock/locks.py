@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any
 
 from ....errors import StoreError
-from ....ledger import BURIED, OtherKind, refusal
+from ....ledger import BURIED, GRANTED, OtherKind, refusal
 from ....model import Busy, Holder, LockInfo, use_of_owner
 from ....recipes.agreement import agreed, majority
 from ....spi import BaseLockStore
@@ -23,13 +23,16 @@ from ..keys import Topic, is_ours, keys_of, own_key, tomb_key
 from ..locks import in_use
 from ..restart_guard import check_lease
 from ..scripts import TOMBSTONE_MS, in_seconds, ms, script, text
-from .decide import Believe, RaiseTo, Verdict
+from .decide import Believe, RaiseTo
 from .directory import describe
 from .proposal import Proposal
 from .votes import Votes, misconfigured, no_majority, read_votes
 
 #: Which run of a node has voted last, and what is there while it does not vote.
 MARKER, GUARD = "interlock:quorum:run", "interlock:quorum:guard"
+
+#: Which run of a node is asked; its connection says so where the node has told it.
+UNKNOWN_RUN = ""
 
 #: Holds in one renewal script: long enough to be cheap, short enough to let others in.
 BATCH = 250
@@ -81,8 +84,8 @@ class QuorumLocks(BaseLockStore):
         asked, number = self._quorum.clock(), next(self._numbers)
         keys = (name, beside_key(name), tomb_key(name, owner), MARKER, GUARD)
         proposal = self._quorum.proposal.at(asked)
-        args = (owner, self._layout, ms(lease), number, proposal, *self._limits)
-        replies = yield from together(self._all("quorum_attempt", keys, args, until), _decided)
+        args = (owner, self._layout, ms(lease), number, proposal, *self._limits, UNKNOWN_RUN)
+        replies = yield from together(self._all("quorum_attempt", keys, args, until), is_decided)
         votes = read_votes(replies)
         self._quorum.proposal.learn(asked, votes.clocks.values())
         trouble = misconfigured(votes, self._quorum.labels, self._quorum.label)
@@ -273,8 +276,16 @@ class QuorumLocks(BaseLockStore):
         return (Topic(keys_of(name).channel, None),)
 
 
-def _decided(replies: Sequence[Any]) -> bool:
-    return read_votes(replies).decision is not Verdict.WAIT
+def is_decided(replies: Sequence[Any]) -> bool:
+    """Whether the decision is any but to wait: a majority votes for us, or cannot any more.
+
+    It is asked for after every answer, so it counts them and no more.
+    """
+    nodes, heard = len(replies), len(replies) - replies.count(None)
+    if heard <= nodes - majority(nodes):
+        return False
+    granted: int = sum(type(reply) is list and reply[0] == GRANTED for reply in replies)
+    return granted >= majority(nodes) or heard - granted > nodes - majority(nodes)
 
 
 def _none_awaited(replies: Sequence[Any]) -> bool:

@@ -21,7 +21,7 @@ from ....model import TOMBSTONE
 _PARAMETER = re.compile(r"^-- (KEYS|ARGV)\[(\d+|\*)\]  (\w+)", re.MULTILINE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # each is made once, and the hash of a text takes its time
 class Script:
     """One script: its text, its SHA-1, and how many keys and arguments it takes."""
 
@@ -42,6 +42,11 @@ class Script:
     def leaves(self) -> bool:
         """Whether an owner gives back by it, or withdraws: a new primary must hear of it."""
         return self.name.endswith(("_release", "_leave"))
+
+    @cached_property
+    def wants_run(self) -> bool:
+        """Whether its last argument is the run id of the server, as its connection knows it."""
+        return self.args[-1:] == ("run",)
 
 
 @cache

@@ -12,6 +12,8 @@
 -- ARGV[5]  proposal   the token that would suit the other nodes
 -- ARGV[6]  longest_ms  length of the longest lease
 -- ARGV[7]  guarded    1 when a node that has restarted must not vote for so long
+-- ARGV[8]  run        the run id, as this node has told it on this connection; empty, or left out, when
+--                     it has not
 --
 -- returns {1, run, clock, token}            granted; clock is the server's, in microseconds
 --         {0, run, clock, holder, left_ms}  busy; left_ms is -1 when the lock never expires
@@ -27,41 +29,48 @@
 -- A server that has lost what it knew may have granted leases that still stand.  One that begins
 -- with nothing votes when it has run as long as the longest lease; one that begins with the
 -- records of another run, perhaps old ones, when that time has passed from now on.
+--
+-- No connection outlives the run of the server at its other end, so what the node has told on it
+-- is still true; to ask the server (INFO) would cost more than all the rest.
 
 local lock, beside, tomb, marker, guard = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local owner, layout, lease_ms, attempt, proposal = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-local longest_ms, guarded = ARGV[6], ARGV[7]
+local longest_ms, guarded, run = ARGV[6], ARGV[7], ARGV[8]
 local slack, call = 1000000, redis.call
 
-local time, info = call('TIME'), call('INFO', 'server')
-local clock, run = time[1] * 1000000 + time[2], string.match(info, 'run_id:(%x+)')
-local now = string.format('%.0f', clock)
-if guarded == '1' then
-  local known = call('GET', marker)
-  if known ~= run then
+local guards, time = guarded == '1', call('TIME')
+local voted = guards and call('GET', marker)
+local now = time[1] .. string.sub('00000' .. time[2], -6)
+if (run or '') == '' or guards and voted ~= run then
+  local info = call('INFO', 'server')
+  run = string.match(info, 'run_id:(%x+)')
+  if guards and voted ~= run then
     local left = longest_ms + 1000 -- the server counts whole seconds
-    if not known then left = left - string.match(info, 'uptime_in_seconds:(%d+)') * 1000 end
+    if not voted then left = left - string.match(info, 'uptime_in_seconds:(%d+)') * 1000 end
     call('SET', marker, run)
     if left > 0 then call('SET', guard, 1, 'PX', left) else call('DEL', guard) end
   end
-  local left = call('PTTL', guard)
-  if left > 0 then return {4, run, now, left} end
 end
-local buried = call('GET', tomb)
-if buried then
-  local upto = string.match(buried, '^#(%d+)')
-  if not upto or tonumber(upto) >= tonumber(attempt) then return {2, run, now} end
+if call('EXISTS', lock, tomb, guard) > 0 then
+  local left, buried, holder = call('PTTL', guard), call('GET', tomb)
+  if guards and left > 0 then return {4, run, now, left} end
+  if buried then
+    local upto = string.match(buried, '^#(%d+)') or attempt
+    if tonumber(upto) >= tonumber(attempt) then return {2, run, now} end
+  end
+  if layout == 'hash' then holder = call('HKEYS', lock)[1] else holder = call('GET', lock) end
+  if holder and holder ~= owner then return {0, run, now, holder, call('PTTL', lock)} end
+  local last = holder and call('HGET', beside, 'attempt') or 0
+  if tonumber(last) > tonumber(attempt) then return {2, run, now} end
 end
-local holder
-if layout == 'hash' then holder = call('HKEYS', lock)[1] else holder = call('GET', lock) end
-if holder and holder ~= owner then return {0, run, now, holder, call('PTTL', lock)} end
-local last = call('HMGET', beside, 'token', 'attempt')
-if holder and tonumber(last[2] or 0) > tonumber(attempt) then return {2, run, now} end
-local token = math.max((last[1] or 0) + 1, clock, math.min(proposal, clock + slack))
-local shown = string.format('%.0f', token)
+local clock, last = tonumber(now), call('HGET', beside, 'token') or 0
+local token = math.max(last + 1, clock, math.min(proposal, clock + slack))
+local shown = token == tonumber(proposal) and proposal or string.format('%.0f', token)
 -- The token first: if it cannot be had, nothing is granted.
 call('HSET', beside, 'token', shown, 'attempt', attempt)
 call('PEXPIRE', beside, math.ceil((token - clock) / 1000) + 2 * longest_ms)
-if layout == 'hash' then call('HSET', lock, owner, 1) else call('SET', lock, owner) end
-call('PEXPIRE', lock, lease_ms)
+if layout == 'string' then call('SET', lock, owner, 'PX', lease_ms) else
+  call('HSET', lock, owner, 1)
+  call('PEXPIRE', lock, lease_ms)
+end
 return {1, run, now, shown}

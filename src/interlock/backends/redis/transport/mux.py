@@ -74,6 +74,8 @@ class Mux(asyncio.Protocol):
         #: Grants and renewals, with their replies, that replicas have to confirm.
         self._unconfirmed: list[tuple[PendingReply, Any]] = []
         self._demoted = False
+        #: Which run of the server it leads to, as it is sent; see `protocol.packed_for`.
+        self.run = b""
         self._end_reason: str | StoreError = "the connection was closed"
         #: When a reply was complete last, and whether there was any.
         self.open, self.heard_at, self._replied = True, now(), False
@@ -103,8 +105,8 @@ class Mux(asyncio.Protocol):
         self._write(ASKING + packed(request, whole=True))
         return pending
 
-    def call(self, pending: PendingReply, request: Call) -> None:
-        """Send a call; its reply will settle `pending`."""
+    def call(self, pending: PendingReply, request: Call, data: bytes | None = None) -> None:
+        """Send a call; its reply will settle `pending`.  `data` are its bytes, if known."""
         pending.request, pending.channel = request, None
         pending.since = at = now()
         if at > self.recount_at:
@@ -113,7 +115,7 @@ class Mux(asyncio.Protocol):
         self._pending.append(pending)
         if pending.limit < self._timer_at:
             self._schedule(pending.limit, at)
-        self._write(packed(request))
+        self._write(data or packed(request))
 
     def repeat(self, requests: Sequence[Call]) -> PendingReply:
         """Send calls that were answered by another server before; the last one's reply is

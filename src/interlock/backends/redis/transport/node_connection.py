@@ -35,7 +35,10 @@ from .polled_sockets import (
     connecting_error,
     with_tls,
 )
-from .protocol import INCOMPLETE, command, new_reader, packed
+from .protocol import INCOMPLETE, command, new_reader, packed, packed_for, run_told
+
+#: Bytes that are read at a time.
+CHUNK = 1 << 16
 
 #: Bytes that wait for a node which takes nothing, at most.
 UNSENT = 1 << 20
@@ -82,6 +85,10 @@ class NodeConnection:
         self._out = bytearray()
         #: The scripts that the server has been sent as a whole, on this connection.
         self._taught: set[Any] = set()
+        #: Which run of the server it leads to, as it is sent; nothing until the server has told.
+        self._run = b""
+        #: Whether bytes may wait in the layer of TLS, of which no poll tells.
+        self._secured = settings.transport == "tls"
         #: Calls that were sent, and those that wait until the node knows who we are.
         self._sent: deque[AwaitedReply] = deque()
         self._unsent: deque[AwaitedReply] = deque()
@@ -90,8 +97,11 @@ class NodeConnection:
 
     # --- calls ---------------------------------------------------------------------------------
 
-    def ask(self, request: Call, at: float) -> AwaitedReply:
-        """Send a call as soon as it can be sent; its reply is None until it is there."""
+    def ask(self, request: Call, at: float, data: bytes | None = None) -> AwaitedReply:
+        """Send a call as soon as it can be sent; its reply is None until it is there.
+
+        `data` are its bytes, where other nodes are asked the same.
+        """
         awaited = AwaitedReply(request, at)
         self._check_age(at)
         if self._greeted and at - self._used_at > FRESH:
@@ -102,17 +112,20 @@ class NodeConnection:
         if self._socket is None or len(self._out) > UNSENT:
             awaited.reply = self._why_not()
         elif self._greeted:
-            self._send_call(awaited, request)
+            self._send_call(awaited, request, data)
         else:
             self._unsent.append(awaited)
         return awaited
 
-    def _send_call(self, awaited: AwaitedReply, request: Call) -> None:
+    def _send_call(self, awaited: AwaitedReply, request: Call, data: bytes | None = None) -> None:
         """Send a script by its SHA-1, but the first time as a whole: no reader might be there any
         more to hear that the server does not know it."""
         script = request.operation
-        self._send(awaited, packed(request, whole=script not in self._taught))
-        self._taught.add(script)
+        if script in self._taught:
+            self._send(awaited, packed_for(data or packed(request), request, self._run))
+        else:
+            self._taught.add(script)
+            self._send(awaited, packed(request, whole=True))
 
     def retract(self, awaited: AwaitedReply) -> bool:
         """Do not send a call that has not been sent yet; False when it has."""
@@ -181,11 +194,13 @@ class NodeConnection:
         sock, data = self._socket, b""
         try:
             while sock is not None and sock is self._socket:
-                if not (data := sock.recv(65536)):
+                if not (data := sock.recv(CHUNK)):
                     raise ConnectionError("the server closed the connection")
                 self._reader.feed(data)
                 while sock is self._socket and (reply := self._reader.gets()) is not INCOMPLETE:
                     self._hear(reply)
+                if len(data) < CHUNK and not self._secured:
+                    return  # there was no more, and a poll tells when there is
         except WOULD_BLOCK:
             return
         except hiredis.ProtocolError:
@@ -199,6 +214,7 @@ class NodeConnection:
             self._greet(reply)
         elif not isinstance(reply, hiredis.ReplyError):
             awaited.reply, awaited.came_at = reply, self.heard_at
+            self._run = self._run or run_told(awaited.request, reply)
         elif is_noscript(str(reply)):
             # An operator has made the server forget it.  Nothing was executed.
             self._send(awaited, packed(awaited.request, whole=True))
@@ -320,6 +336,7 @@ class NodeConnection:
         self._unsent.clear()
         self._out.clear()
         self._taught.clear()
+        self._run = b""
 
     def __del__(self) -> None:
         """A Ctrl-C may have struck where only a local variable had it."""

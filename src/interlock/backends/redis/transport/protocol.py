@@ -18,6 +18,10 @@ SUBSCRIBE_TIMEOUT = 2.0
 INCOMPLETE: Any = object()
 
 
+#: How many bytes an argument takes that is empty.
+_EMPTY = len(b"$0\r\n\r\n")
+
+
 def new_reader() -> Any:
     return hiredis.Reader(notEnoughData=INCOMPLETE)
 
@@ -27,6 +31,24 @@ def packed(request: Call, whole: bool = False) -> bytes:
     script, keys, args = request.operation, request.keys, request.args
     verb, body = ("EVAL", script.text) if whole else ("EVALSHA", script.sha)
     return _pack((verb, body, len(keys), *keys, *args))
+
+
+def alike(one: Call, other: Call) -> bool:
+    """Whether two calls were made of the same parts, so that their bytes are the same."""
+    return one.args is other.args and one.keys is other.keys and one.operation is other.operation
+
+
+def packed_for(data: bytes, request: Call, run: bytes) -> bytes:
+    """The bytes of a call for one of several servers that are all asked the same: of which run it
+    is goes into the last argument, which is empty."""
+    return data[:-_EMPTY] + run if run and request.operation.wants_run else data
+
+
+def run_told(request: Call, reply: Any) -> bytes:
+    """The run id of a server that has told it, as it is sent; nothing where it has not."""
+    if request.operation.wants_run and isinstance(reply, list):
+        return b"$%d\r\n%b\r\n" % (len(reply[1]), reply[1])
+    return b""
 
 
 def packed_together(requests: Sequence[Call]) -> bytes:
