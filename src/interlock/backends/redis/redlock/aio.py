@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Awaitable, Sequence
-from functools import partial
 from typing import Any
 
 from ....drive import now
@@ -16,69 +15,103 @@ from ....tasks import Sent, TaskParking
 from ..aio import RedisAsyncLink, all_of
 from ..errors import not_answered
 from ..transport.factories import UrlFactory
+from ..transport.mux import PendingReply
+from ..transport.protocol import alike, packed, packed_for, run_told
 from ..url import RedisSettings
 from .meeting import SUBSCRIBING, Meeting, NodeWakes
 from .votes import Unawaited
 
 
-class Gathering:
+class NodeReply(PendingReply):
+    """The reply of one of several nodes; whoever gathers them is told at once, where a callback
+    would take another turn of the loop for each node."""
+
+    __slots__ = ("gathering", "link", "place")
+
+    gathering: Gathering
+    link: NodeAsyncLink
+    place: int
+
+    def set_result(self, result: Any, /) -> None:
+        super().set_result(result)
+        self.link.note_run(self.request, result)
+        self.gathering.heard(self.place, result)
+
+    def set_exception(self, exception: Any, /) -> None:
+        super().set_exception(exception)
+        self.gathering.failed(self.place, self.exception())
+
+
+class Gathering(Sent):
     """Calls to several nodes under way; settled when those that have answered are enough."""
 
     def __init__(
-        self,
-        requests: Sequence[Call],
-        calls: Sequence[Sent],
-        labels: Sequence[str],
-        enough: Enough,
-        meeting: Meeting,
+        self, requests: Sequence[Call], labels: Sequence[str], enough: Enough, meeting: Meeting
     ) -> None:
-        self._requests, self._calls, self._labels = requests, calls, labels
+        super().__init__()
+        self._requests, self._labels = requests, labels
         self._enough, self._meeting = enough, meeting
         self._until = min(request.until for request in requests)
-        self._replies: list[Reply] = [None] * len(calls)
-        self.whole = Sent()
+        self._replies: list[Reply] = [None] * len(requests)
         self._timer: asyncio.TimerHandle | None = None
-        meeting.asked(requests, now())
-        if wait := meeting.until(now()):
-            asyncio.get_running_loop().call_later(wait - now(), self._look)
-        for place, each in enumerate(calls):
-            each.add_done_callback(partial(self._heard, place))
+        #: Whether all nodes are asked; before, nothing is settled.
+        self._asked = False
+
+    def ask(self, links: Sequence[NodeAsyncLink]) -> None:
+        """Send each call to its node; what all of them are asked is packed once."""
+        loop, at = self.get_loop(), now()
+        self._meeting.asked(self._requests, at)
+        if wait := self._meeting.until(at):
+            loop.call_later(wait - at, self._look)
+        last, data = self._requests[0], packed(self._requests[0])
+        for place, request in enumerate(self._requests):
+            if not alike(request, last):
+                last, data = request, packed(request)
+            reply, link = NodeReply(loop=loop), links[request.node or 0]
+            reply.gathering, reply.place, reply.link = self, place, link
+            link.ask(reply, request, data)
+        self._asked = True
         self._look()
 
-    def _heard(self, place: int, call: asyncio.Future[Any]) -> None:
-        failure = call.exception()  # also of a call that is not waited for any more
-        if failure is not None:
-            self._replies[place] = failure
-        else:
-            at = now()
-            self._meeting.heard(self._requests[place].node or 0, at)
-            # A reply that is too late is none.
-            late = not_answered("timed out", self._label(place)) if at >= self._until else None
-            self._replies[place] = late or call.result()
-        self._look()
+    def failed(self, place: int, failure: Any) -> None:
+        """A node was not reached, or has not answered, or has refused."""
+        self._note(place, failure, now())
+
+    def heard(self, place: int, reply: Reply) -> None:
+        """A node has answered, perhaps a question that is not waited for any more."""
+        at = now()
+        self._meeting.heard(self._requests[place].node or 0, at)
+        late = at >= self._until  # then it is none
+        self._note(place, not_answered("timed out", self._label(place)) if late else reply, at)
+
+    def _note(self, place: int, reply: Reply, at: float) -> None:
+        if not self.done():
+            node = self._requests[place].node or 0
+            self._replies[place] = self._meeting.noted(node, reply, at)
+            self._look()
 
     def _look(self) -> None:
-        if self.whole.done():
+        if self.done() or not self._asked:
             return
-        replies, at = list(self._replies), now()
-        self._meeting.note(self._requests, replies, at)
-        decided = not self._meeting.until(at) and self._enough(replies)
+        replies, at = self._replies, now()
+        if None not in replies or (not self._meeting.until(at) and self._enough(replies)):
+            self._settle()
+            return
         patience = self._meeting.patience(self._requests, replies)
-        if decided or None not in replies or patience <= at:
-            self._settle(replies)
+        if patience <= at:
+            self._settle()
         elif self._timer is None and patience < self._until:
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(patience - at, self._look_again)
+            self._timer = self.get_loop().call_later(patience - at, self._look_again)
 
     def _look_again(self) -> None:
         self._timer = None
         self._look()
 
-    def _settle(self, replies: Sequence[Reply]) -> None:
+    def _settle(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        whole = [self._unawaited(i) if reply is None else reply for i, reply in enumerate(replies)]
-        self.whole.set_result(whole)
+        replies = enumerate(self._replies)
+        self.set_result([self._unawaited(i) if reply is None else reply for i, reply in replies])
 
     def _label(self, place: int) -> str:
         return self._labels[self._requests[place].node or 0]
@@ -86,6 +119,21 @@ class Gathering:
     def _unawaited(self, place: int) -> Unawaited:
         label = self._label(place)
         return Unawaited(f"the answer of {label} was not awaited", label)
+
+
+class NodeAsyncLink(RedisAsyncLink):
+    """The link to one of several nodes that are all asked the same."""
+
+    def ask(self, reply: NodeReply, request: Call, data: bytes) -> None:
+        """Send a call whose bytes are those of another; which run is asked is put in."""
+        mux = self._calls.mux
+        self.send(reply, request, packed_for(data, request, b"" if mux is None else mux.run))
+
+    def note_run(self, request: Call | None, reply: Reply) -> None:
+        """What a node tells of its run is true as long as the connection lasts."""
+        mux = self._calls.mux
+        if mux is not None and request is not None and not mux.run:
+            mux.run = run_told(request, reply)
 
 
 class QuorumAsyncLink(TaskParking, Quiet):
@@ -96,7 +144,7 @@ class QuorumAsyncLink(TaskParking, Quiet):
     ordered = False
 
     def __init__(self, nodes: Sequence[RedisSettings], label: str) -> None:
-        self._nodes = [RedisAsyncLink(UrlFactory(settings)) for settings in nodes]
+        self._nodes = [NodeAsyncLink(UrlFactory(settings)) for settings in nodes]
         self._labels, self._meeting = [node.label for node in nodes], Meeting(len(nodes))
         self._label, self._closed, self._forked = label, False, False
         self._asking: weakref.WeakSet[Sent] = weakref.WeakSet()
@@ -112,10 +160,10 @@ class QuorumAsyncLink(TaskParking, Quiet):
             refused = Sent()
             refused.set_exception((forked if self._forked else closed)(self._label))
             return refused
-        calls = [self.call(request) for request in requests]
-        whole = Gathering(requests, calls, self._labels, enough, self._meeting).whole
-        self._asking.add(whole)
-        return whole
+        gathering = Gathering(requests, self._labels, enough, self._meeting)
+        gathering.ask(self._nodes)
+        self._asking.add(gathering)
+        return gathering
 
     async def listen(self, topics: tuple[Any, ...], until: float) -> Wakes:
         """Listen to a node that answers: a wake is a hint, and one of them is enough."""

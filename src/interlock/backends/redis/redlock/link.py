@@ -17,6 +17,7 @@ from ..errors import not_answered
 from ..link import RedisLink
 from ..transport.factories import UrlFactory
 from ..transport.node_connection import AwaitedReply, ForkFlag, NodeConnection
+from ..transport.protocol import alike, packed
 from ..transport.weak_registry import WeakRegistry
 from ..url import RedisSettings
 from .meeting import SUBSCRIBING, Meeting, NodeWakes
@@ -42,11 +43,12 @@ class NodeConnections:
     ) -> list[Reply]:
         began = now()
         meeting.asked(requests, began)
-        awaited = [self._each[request.node or 0].ask(request, began) for request in requests]
+        awaited = self._send(requests, began)
         asked = {request.node or 0: self._each[request.node or 0] for request in requests}
+        replies: list[Reply] = [None] * len(requests)
         while True:
-            replies = [each.reply for each in awaited]
-            at = self._note(meeting, requests, replies, asked)
+            at = now()
+            self._note(meeting, awaited, replies, asked, at)
             limit = meeting.until(at)
             if None not in replies or at >= until or (not limit and enough(replies)):
                 break
@@ -54,32 +56,41 @@ class NodeConnections:
             if at >= patience:
                 break
             self._wait(list(asked.values()), min(limit or until, until, patience) - at)
-        replies = [self._reply(each, until) for each in awaited]
-        meeting.note(requests, replies, at)
-        return replies
+        return [
+            self._reply(each, reply, until) for each, reply in zip(awaited, replies, strict=True)
+        ]
+
+    def _send(self, requests: Sequence[Call], at: float) -> list[AwaitedReply]:
+        """Send each call to its node; what all of them are asked is packed once."""
+        awaited, last, data = [], requests[0], packed(requests[0])
+        for request in requests:
+            if not alike(request, last):
+                last, data = request, packed(request)
+            awaited.append(self._each[request.node or 0].ask(request, at, data))
+        return awaited
 
     def _note(
         self,
         meeting: Meeting,
-        requests: Sequence[Call],
+        awaited: list[AwaitedReply],
         replies: list[Reply],
         asked: Mapping[int, NodeConnection],
-    ) -> float:
+        at: float,
+    ) -> None:
         """Note which nodes have answered, this question or an earlier one."""
-        at = now()
         for node, connection in asked.items():
             if connection.heard_at:
                 meeting.heard(node, connection.heard_at)
                 connection.heard_at = 0.0
-        meeting.note(requests, replies, at)
-        return at
+        for place, each in enumerate(awaited):
+            if replies[place] is None and each.reply is not None:
+                replies[place] = meeting.noted(_node(each), each.reply, at)
 
-    def _reply(self, awaited: AwaitedReply, until: float) -> Reply:
+    def _reply(self, awaited: AwaitedReply, reply: Reply, until: float) -> Reply:
         """What has come in time; a reply that is too late is none."""
-        if awaited.reply is not None and awaited.came_at < until:
-            return awaited.reply
-        assert awaited.request is not None
-        label = self._each[awaited.request.node or 0].label
+        if reply is not None and awaited.came_at < until:
+            return reply
+        label = self._each[_node(awaited)].label
         if now() < until:
             return Unawaited(f"the answer of {label} was not awaited", label)
         return not_answered("timed out", label)
@@ -201,6 +212,11 @@ class QuorumLink(ThreadParking, Quiet):
                 break  # another thread was quicker
         for connections in self._connections.every():  # a question that is under way ends now
             connections.shut_down()
+
+
+def _node(awaited: AwaitedReply) -> int:
+    assert awaited.request is not None  # it is no part of a handshake
+    return awaited.request.node or 0
 
 
 def _all_answered(replies: Sequence[Reply]) -> bool:

@@ -58,30 +58,29 @@ class Meeting:
 
     def patience(self, requests: Sequence[Call], replies: Sequence[Reply]) -> float:
         """Until when to wait for the answers that are missing; it may be over."""
+        nodes = len(self._heard)
+        if len(replies) - replies.count(None) < majority(nodes):
+            return math.inf
         missing = {
             each.node or 0 for each, reply in zip(requests, replies, strict=True) if reply is None
         }
-        nodes = len(self._heard)
         if not missing or nodes - len(missing) < majority(nodes):
             return math.inf
         return max(self._asked[node] or self._heard[node] for node in missing) + SILENT
 
-    def note(self, requests: Sequence[Call], replies: list[Reply], at: float) -> None:
-        """Note which nodes have answered, or failed.
+    def noted(self, node: int, reply: Reply, at: float) -> Reply:
+        """Note that a node has answered, or failed, and answer what counts as its reply.
 
         What a node refuses that has served before is a failure of this node alone; that of one
         that never has is a mistake in the settings, which is to be told.
         """
-        for place, (request, reply) in enumerate(zip(requests, replies, strict=True)):
-            if reply is None:
-                continue
-            node = request.node or 0
-            self._unmet.discard(node)
-            if not isinstance(reply, Exception):
-                self._served.add(node)
-                self.heard(node, at)
-            elif type(reply) is StoreMisconfigured and node in self._served:
-                replies[place] = StoreUnavailable(str(reply), reply.store)
+        self._unmet.discard(node)
+        if not isinstance(reply, Exception):
+            self._served.add(node)
+            self.heard(node, at)
+        elif type(reply) is StoreMisconfigured and node in self._served:
+            return StoreUnavailable(str(reply), reply.store)
+        return reply
 
     def until(self, at: float) -> float:
         """Until when to wait for all nodes; 0.0 when that is over."""
