@@ -1,4 +1,5 @@
-"""`python -m bench.failovers [--failovers N] [--locks N] [--lease SECONDS] [--json FILE]`."""
+"""`python -m bench.failovers [--failovers N] [--locks N] [--lease SECONDS] [--json FILE]
+[--fault NAME] [--back SECONDS …]`."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from ..foreign import ABSENT
 from ..report import Table, progress, say, show
 from .faults import FAULTS, Fault
 from .judging import Score
-from .rounds import PYTHON, Contestant, Field, Size, in_java, usual_size
+from .rounds import COMING_BACK, PYTHON, Contestant, Field, Size, in_java, usual_size
 
 #: How often a failover that went otherwise than it was meant to is repeated.
 REPEATS = 3
@@ -38,10 +39,10 @@ def main() -> None:
     wanted = _parser().parse_args()
     about = machine.describe()
     say(f"{about['machine']}; {about['commit']} (sources {about['sources']}); {about['date']}")
-    size = usual_size(wanted.locks, wanted.lease)
+    size = usual_size(wanted.locks, wanted.lease, wanted.back)
     began = time.monotonic()
     with _contestants() as contestants:
-        scores = measure(contestants, size, _shared(wanted.failovers))
+        scores = measure(contestants, size, _shared(wanted.failovers, wanted.fault))
     show(tables(scores), [f"{size}; {time.monotonic() - began:.0f} s"])
     if wanted.json is not None:
         figures = {
@@ -57,14 +58,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--failovers", type=int, default=50, help="over all faults (50)")
     parser.add_argument("--locks", type=int, default=30, help="of each contestant (30)")
     parser.add_argument("--lease", type=float, default=8.0, help="of each lock, in seconds (8)")
+    parser.add_argument("--fault", default="", help="only those whose names begin so (all)")
+    back = parser.add_argument("--back", type=float, nargs="+", default=COMING_BACK)
+    back.metavar, back.help = "SECONDS", "when one that was frozen goes on, in turn"
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure there")
     return parser
 
 
-def _shared(failovers: int) -> dict[Fault, int]:
-    """As many of each fault, the first ones one more."""
-    each, rest = divmod(failovers, len(FAULTS))
-    return {fault: each + (place < rest) for place, fault in enumerate(FAULTS)}
+def _shared(failovers: int, beginning: str) -> dict[Fault, int]:
+    """As many of each fault that is named so, the first ones one more."""
+    faults = [fault for fault in FAULTS if fault.name.startswith(beginning)]
+    each, rest = divmod(failovers, len(faults))
+    return {fault: each + (place < rest) for place, fault in enumerate(faults)}
 
 
 @contextmanager

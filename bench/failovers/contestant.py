@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from math import inf
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 from interlock import LockLost, aio
 from interlock.recipes.renewal import BY_ANSWER
@@ -87,8 +87,14 @@ class InterlockHeld(Taken):
         await self._hold.release()
 
 
+Replicas: TypeAlias = int | Literal["all"] | None
+
+#: What may be chosen; no words are its default.
+REPLICAS: dict[str, Replicas] = {"": None, "0": 0, "1": 1, "2": 2, "all": "all"}
+
+
 class InterlockSide:
-    def __init__(self, replicas: int | None, sentinels: str, service: str, lease: float) -> None:
+    def __init__(self, replicas: Replicas, sentinels: str, service: str, lease: float) -> None:
         self._client = aio.connect(f"redis+sentinel://{sentinels}/{service}", replicas=replicas)
         self._lease = lease
 
@@ -143,7 +149,7 @@ def side_of(library: str, sentinels: str, service: str, lease: float) -> Side:
     if library == "redis-py":
         return RedisPySide(sentinels, service, lease)
     chosen = library.partition("=")[2]
-    return InterlockSide(int(chosen) if chosen else None, sentinels, service, lease)
+    return InterlockSide(REPLICAS[chosen], sentinels, service, lease)
 
 
 # --- what they are told --------------------------------------------------------------------------

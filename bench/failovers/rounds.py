@@ -39,18 +39,20 @@ PATIENCE = 40.0
 
 class Size(NamedTuple):
     """How many names are taken before and at the fault, and how many after it; seconds of their
-    leases, and for how many seconds they are watched after the old primary has come back."""
+    leases, for how many seconds they are watched after the old primary has come back, and after
+    how many seconds it comes."""
 
     early: int
     late: int
     lease: float
     watched: float
+    back: Sequence[float] = COMING_BACK
 
 
-def usual_size(locks: int, lease: float) -> Size:
+def usual_size(locks: int, lease: float, back: Sequence[float] = COMING_BACK) -> Size:
     """They are watched until every holder should have been told: for twice a third of a lease,
     because one renewal may still have reached an old primary, and a little longer."""
-    return Size(locks - locks // 3, locks // 3, lease, 2 / 3 * lease + SLACK)
+    return Size(locks - locks // 3, locks // 3, lease, 2 / 3 * lease + SLACK, back)
 
 
 class Contestant(NamedTuple):
@@ -84,6 +86,7 @@ PYTHON = (
     in_python(DEFAULT, "interlock"),
     in_python("Interlock, replicas=1", "interlock=1"),
     in_python("Interlock, replicas=2", "interlock=2"),
+    in_python("Interlock, replicas=all", "interlock=all"),
     in_python(REDIS_PY, "redis-py", "GET"),
 )
 
@@ -140,7 +143,8 @@ class Field:
         new = self._await_promotion(strike)
         failover = Failover(struck, time.monotonic(), [self._look(new)])
         if strike.fault.freezes:
-            self._look_for(COMING_BACK[self._rounds % len(COMING_BACK)], new, failover)
+            back = self._size.back
+            self._look_for(back[self._rounds % len(back)], new, failover)
             strike.come_back()
             self._late()
         else:

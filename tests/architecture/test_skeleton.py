@@ -23,6 +23,7 @@ NEEDED = {"backend", "url", "link", "aio"}
 SHARED = {
     "redis": {
         "topology",  # which server is the primary, and what its answers mean
+        "confirmation",  # which replies count only once replicas have confirmed them
         "cluster",  # a store of many servers, made of links to single ones
         "redlock",  # locks over several servers that vote
         "collisions",  # names that share keys

@@ -152,6 +152,13 @@ class RedisCluster:
         """Until every node that runs serves every slot, and each replica follows its primary."""
         assert eventually(lambda: all(map(_serves, self.nodes)), 20.0), "the cluster is not ready"
 
+    def await_told(self) -> None:
+        """Until the map of every node names all replicas: one that was never written to has no
+        offset, and is left out at first."""
+        for key in ("a", "b", "c"):  # one for each share
+            self.primary_of(key).ask("SET", key, "", "PX", "1")
+        eventually(lambda: all(len(replicas_told(node)) == 3 for node in self.nodes), 20.0)
+
     def primary_of(self, key: str) -> ClusterServer:
         """The node that serves the slot of a key, as the nodes that run see it."""
         return self.owner(slot_of(key))
@@ -226,6 +233,11 @@ class RedisCluster:
 
     def __exit__(self, *exit: object) -> None:
         self.close()
+
+
+def replicas_told(node: ClusterServer) -> set[int]:
+    """The ports of the replicas that a node's map names."""
+    return {port for _, _, _, *others in node.ask("CLUSTER SLOTS") for _, port, *_ in others}
 
 
 def _serves(node: ClusterServer) -> bool:

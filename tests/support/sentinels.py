@@ -53,7 +53,7 @@ class SentinelServer(RedisServer):
 
 
 class SentinelFleet:
-    """Three Sentinels, a primary and two replicas; each may be killed, paused and started again.
+    """Three Sentinels, a primary and its replicas; each may be killed, paused and started again.
 
     `server` are settings of the servers, `password` theirs and `sentinel_password` that of the
     Sentinels.  Sentinels that do not `hurry` leave an old primary that came back writable for as
@@ -67,7 +67,9 @@ class SentinelFleet:
         sentinel_password: str = "",
         hurry: bool = True,
         down_after: int = DOWN_AFTER,
+        replicas: int = 2,
     ) -> None:
+        self._replicas = replicas
         self._password, self._sentinel_password = password, sentinel_password
         self._down_after = down_after
         self._hurry = _HURRY if hurry else _HURRY[4:]
@@ -84,7 +86,7 @@ class SentinelFleet:
         first = RedisServer(*self._options)
         self.servers.append(first)
         follow = ("--replicaof", f"127.0.0.1 {first.port}")
-        for _ in range(2):
+        for _ in range(self._replicas):
             self.servers.append(RedisServer(*self._options, *follow))
         settings = _watching(first.port, self._password, self._sentinel_password, self._down_after)
         for _ in range(3):
@@ -131,6 +133,12 @@ class SentinelFleet:
     def replicas(self) -> list[RedisServer]:
         return [each for each in self.servers if each is not self.primary()]
 
+    def leads(self, sentinel: SentinelServer) -> bool:
+        """Whether a Sentinel has promoted a server and is not done with the others yet."""
+        with self.ask(sentinel) as client:
+            words = client.execute_command("SENTINEL", "MASTER", SERVICE)
+        return b"reconf_slaves" in words
+
     def seen_by(self, sentinel: SentinelServer) -> int:
         """The port that a Sentinel takes for the primary's; 0 if it does not answer."""
         with suppress(redis.RedisError), self.ask(sentinel) as client:
@@ -140,10 +148,10 @@ class SentinelFleet:
 
     # --- what becomes of it ----------------------------------------------------------------------
 
-    def settled(self, primary: RedisServer, replicas: int = 2) -> bool:
-        """Whether a server is the primary of so many replicas that acknowledge what it writes,
-        and every Sentinel knows all of it."""
-        role = self.role(primary)
+    def settled(self, primary: RedisServer) -> bool:
+        """Whether a server is the primary of all others, which acknowledge what it writes, and
+        every Sentinel knows all of it."""
+        role, replicas = self.role(primary), self._replicas
         if role[:1] != [b"master"] or len(role[2]) < replicas:
             return False
         with self.ask(primary) as client:
@@ -154,27 +162,32 @@ class SentinelFleet:
 
     def _knows(self, sentinel: SentinelServer, primary: RedisServer) -> bool:
         with self.ask(sentinel) as client:
-            words = client.execute_command("SENTINEL", "MASTER", SERVICE)
-        seen = dict(zip(words[::2], words[1::2], strict=True))
+            seen = _paired(client.execute_command("SENTINEL", "MASTER", SERVICE))
+            replicas = client.execute_command("SENTINEL", "REPLICAS", SERVICE)
+        up = [each for each in map(_paired, replicas) if each[b"flags"] == b"slave"]
         return (
             int(seen[b"port"]) == primary.port
             and seen[b"flags"] == b"master"
-            and int(seen[b"num-slaves"]) >= 2
+            and len(up) >= self._replicas
             and int(seen[b"num-other-sentinels"]) >= 2
         )
 
     def fail_over(self, within: float = 60.0) -> RedisServer:
         """Let the Sentinels promote another server, though the primary is well."""
         old = self.primary()
+        self.begin_failover(self.sentinels[0], within)
+        return self.promoted(old, within)
+
+    def begin_failover(self, leader: SentinelServer, within: float = 60.0) -> None:
+        """Let one of the Sentinels begin to promote another server."""
 
         def begun() -> bool:
-            with suppress(redis.RedisError), self.ask(self.sentinels[0]) as client:
+            with suppress(redis.RedisError), self.ask(leader) as client:
                 client.execute_command("SENTINEL", "FAILOVER", SERVICE)
                 return True
             return False  # it needs a replica that it has heard of lately
 
         awaited(begun, "the failover to begin", within)
-        return self.promoted(old, within)
 
     def promoted(self, old: RedisServer, within: float = 60.0) -> RedisServer:
         """Wait until every Sentinel has another primary, and that one takes writes."""
@@ -198,6 +211,11 @@ class SentinelFleet:
 
     def __exit__(self, *exit: object) -> None:
         self.close()
+
+
+def _paired(words: list[bytes]) -> dict[bytes, bytes]:
+    """What a Sentinel says of a server."""
+    return dict(zip(words[::2], words[1::2], strict=True))
 
 
 def _secrets(password: str) -> tuple[str, ...]:

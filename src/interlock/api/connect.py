@@ -51,7 +51,7 @@ def connect(
     username: str | None = None,
     password: Password | None = None,
     insecure_tls: bool = False,
-    replicas: int | None = None,
+    replicas: int | Literal["all"] | None = None,
     restart_guard: bool | None = None,
     longest_lease: Seconds | str | None = None,
     sentinel_username: str | None = None,
@@ -73,8 +73,8 @@ def connect(
                          called at each connection
     insecure_tls         Redis, ZooKeeper: True does not verify certificates
     replicas             Redis: how many replicas must confirm a grant and a renewal, which takes
-                         one more round trip (WAIT); by Sentinels and in a cluster 1 if there
-                         are any, else 0
+                         one more round trip (WAIT), or "all" that there are; by Sentinels and in
+                         a cluster 1 if there are any, else 0
     restart_guard        Redis: True grants nothing on a server that has restarted until
                          `longest_lease` (60 s) is over; of Redlock it is True unless you say False
     longest_lease        Redis: longer leases are refused then; the same for all clients
@@ -99,7 +99,7 @@ def aconnect(
     username: str | None = None,
     password: Password | None = None,
     insecure_tls: bool = False,
-    replicas: int | None = None,
+    replicas: int | Literal["all"] | None = None,
     restart_guard: bool | None = None,
     longest_lease: Seconds | str | None = None,
     sentinel_username: str | None = None,
@@ -121,8 +121,8 @@ def aconnect(
                          called at each connection
     insecure_tls         Redis, ZooKeeper: True does not verify certificates
     replicas             Redis: how many replicas must confirm a grant and a renewal, which takes
-                         one more round trip (WAIT); by Sentinels and in a cluster 1 if there
-                         are any, else 0
+                         one more round trip (WAIT), or "all" that there are; by Sentinels and in
+                         a cluster 1 if there are any, else 0
     restart_guard        Redis: True grants nothing on a server that has restarted until
                          `longest_lease` (60 s) is over; of Redlock it is True unless you say False
     longest_lease        Redis: longer leases are refused then; the same for all clients

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..drive import now
 from ..errors import Unsupported, UsageError
-from ..model import checked_count
 from ..spi import Backend
 
 if TYPE_CHECKING:
@@ -203,7 +202,7 @@ def borrowed_redis(client: Any, options: Mapping[str, Any]) -> Backend:
     allow(options, {"replicas"} if clustered else {"replicas", *_GUARDING})
     replicas = options.get("replicas")
     if replicas is not None:
-        checked_count("replicas", replicas, least=0)
+        redis.check_replicas(replicas)
     if clustered:
         return _borrowed_cluster(client, replicas)
     said = {"longest_lease": redis.LONGEST_LEASE, **redis.guarding(options)}
@@ -213,7 +212,7 @@ def borrowed_redis(client: Any, options: Mapping[str, Any]) -> Backend:
     return backend
 
 
-def _borrowed_cluster(client: Any, replicas: int | None) -> Backend:
+def _borrowed_cluster(client: Any, replicas: Any) -> Backend:
     from ..backends.redis import cluster
 
     backend: Any = cluster.ClusterBackend(cluster.ClientNodes(client, replicas))

@@ -264,6 +264,7 @@ def test_a_client_of_a_cluster(
 def test_a_client_of_a_cluster_that_knows_its_nodes_brings_them_along(
     world: World, library: str, cluster: RedisCluster, cluster_url: str
 ) -> None:
+    cluster.await_told()
     with of_cluster(world, library, cluster) as theirs:
         world.do(lambda: theirs.get("nothing"))
         seeds = read_cluster(theirs).seeds

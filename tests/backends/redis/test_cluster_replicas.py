@@ -5,14 +5,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
+import redis
 
 from interlock import LockLost, StoreMisconfigured, StoreUnavailable, UsageError
 from interlock.backends.redis.cluster.slots import slot_of
-from interlock.backends.redis.transport import handshakes, mux
-from tests.support.clusters import ClusterServer, RedisCluster, await_promotion
+from interlock.backends.redis.transport import handshakes
+from tests.support.clusters import (
+    NODE_TIMEOUT,
+    ClusterServer,
+    RedisCluster,
+    await_promotion,
+    replicas_told,
+)
 from tests.support.eventually import eventually
 
 from ...support.worlds import World
@@ -181,6 +189,58 @@ def test_a_user_that_may_not_wait_is_told_and_leaves_nothing(
     assert not peek.exists("k")
 
 
+# --- a primary that shows none -------------------------------------------------------------------
+
+
+def test_a_primary_that_shows_no_replica_is_not_believed_while_the_cluster_sees_one(
+    world: World, replicated: RedisCluster, peek: Any
+) -> None:
+    """As an old primary, which its replicas have left."""
+    primary, follower = replicated.primary_of("k"), replica(replicated, "k")
+    replicated.await_told()
+    with patience(replicated, 5000), ended(replicated, follower):
+        eventually(lambda: not primary.ask("ROLE")[2])
+        lock = world.connect(replicated.url).lock("k")
+        with pytest.raises(StoreUnavailable) as refused:
+            world.do(lambda: lock.acquire(timeout=0))
+        assert not primary.ask("EXISTS", "k")
+
+        with patience(replicated, 300):  # now the other nodes see it, too
+            world.do(world.do(lambda: lock.acquire(timeout=20)).release)
+        assert follower.port not in replicas_told(primary)
+
+    assert "0 of 1 replicas of node 127.0.0.1:" in str(refused.value)
+    assert "the map of the cluster 1 that are up" in str(refused.value)
+    assert "say replicas=0" in str(refused.value)
+
+
+@contextmanager
+def patience(cluster: RedisCluster, milliseconds: int) -> Iterator[None]:
+    """After how long a silent node has failed."""
+    _be_patient(cluster, milliseconds)
+    try:
+        yield
+    finally:
+        _be_patient(cluster, NODE_TIMEOUT)
+
+
+def _be_patient(cluster: RedisCluster, milliseconds: int) -> None:
+    for node in cluster.nodes:
+        with suppress(redis.ConnectionError):
+            node.ask("CONFIG", "SET", "cluster-node-timeout", milliseconds)
+
+
+@contextmanager
+def ended(cluster: RedisCluster, node: ClusterServer) -> Iterator[None]:
+    """A replica that is dead for a while."""
+    node.kill()
+    try:
+        yield
+    finally:
+        node.start()
+        cluster.await_ready()
+
+
 # --- failovers -----------------------------------------------------------------------------------
 
 
@@ -228,8 +288,7 @@ def test_what_no_replica_has_is_no_grant_though_the_primary_dies(
 def test_replicas_that_come_later_are_counted_on_connections_that_are_open(
     world: World, own_cluster: RedisCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (handshakes, mux):
-        monkeypatch.setattr(module, "UNREPLICATED", 0.2)
+    monkeypatch.setattr(handshakes, "RECOUNT", 0.2)
     primary, follower = own_cluster.nodes[1], own_cluster.nodes[4]
     follower.kill()
     assert eventually(lambda: not primary.ask("ROLE")[2], 20)

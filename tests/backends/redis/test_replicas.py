@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from interlock import LockLost, StoreMisconfigured, StoreUnavailable
+from interlock.backends.redis.transport import handshakes
 from tests.support.faults import FaultProxy
 from tests.support.sentinels import SentinelFleet, awaited
 from tests.support.servers import RedisServer
@@ -115,6 +116,33 @@ def test_tasks_that_are_granted_together_are_confirmed_together(
 
     asyncio.run(scene())
     assert 2 <= calls(peek, "wait") <= 20
+
+
+def test_all_that_there_are_may_be_asked_for_and_are_counted_again(
+    world: World,
+    followers: list[RedisServer],
+    peek: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(handshakes, "RECOUNT", 0.1)
+    primary, _, second = followers
+    client = world.connect(f"{primary.url}?replicas=all")
+    with paused(second), pytest.raises(StoreUnavailable, match="1 of 2 replicas"):
+        world.do(lambda: client.lock("k").acquire(timeout=0))
+    with RedisServer("--replicaof", f"127.0.0.1 {primary.port}") as third:
+        awaited(lambda: peek.wait(3, 100) == 3, "the third")
+
+        def refused() -> bool:
+            with paused(third):
+                try:
+                    world.do(world.do(lambda: client.lock("k").acquire(timeout=0)).release)
+                except StoreUnavailable as error:
+                    return "2 of 3 replicas" in str(error)
+            return False
+
+        eventually(refused)
+    eventually(lambda: peek.info("replication")["connected_slaves"] == 2)
+    world.do(world.do(lambda: client.lock("k").acquire(timeout=5)).release)
 
 
 def test_a_client_of_redis_py_can_be_told_as_well(followers: list[RedisServer], peek: Any) -> None:

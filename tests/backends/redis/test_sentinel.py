@@ -130,11 +130,10 @@ def test_a_web_server_is_quoted(world: World) -> None:
 
 
 def named(server: RedisServer) -> bytes:
-    """What a Sentinel says that takes this server for the primary."""
+    """What a Sentinel says that takes this server for the primary, and knows no replica."""
     words = ("ip", "127.0.0.1", "port", str(server.port), "flags", "master", "config-epoch", "1")
-    return f"*{len(words)}\r\n".encode() + b"".join(
-        f"${len(word)}\r\n{word}\r\n".encode() for word in words
-    )
+    texts = "".join(f"${len(word)}\r\n{word}\r\n" for word in words)
+    return f"*{len(words)}\r\n{texts}*0\r\n".encode()
 
 
 def test_a_server_that_is_no_primary_is_not_taken(
@@ -199,6 +198,32 @@ def test_a_user_that_may_not_ask_for_the_role_is_told(
 
     with pytest.raises(StoreMisconfigured, match="denies this user ROLE"):
         world.do(client.lock("k").acquire)
+
+
+@pytest.fixture
+def asker(sentinel_fleet: SentinelFleet) -> Iterator[dict[str, str]]:
+    """A user of the Sentinels who may ask for the primary alone."""
+    for each in sentinel_fleet.sentinels:
+        with sentinel_fleet.ask(each) as client:
+            client.execute_command("ACL", "SETUSER", "u", "on", ">pw", "+sentinel|master")
+    yield {"sentinel_username": "u", "sentinel_password": "pw"}
+    for each in sentinel_fleet.sentinels:
+        with sentinel_fleet.ask(each) as client:
+            client.execute_command("ACL", "DELUSER", "u")
+
+
+def test_a_user_who_may_not_ask_for_replicas_is_told_or_says_how_many_confirm(
+    world: World, sentinel_fleet: SentinelFleet, sentinel_url: str, asker: dict[str, str]
+) -> None:
+    client = world.connect(sentinel_url, **asker)
+    with pytest.raises(StoreMisconfigured, match=r"denies this user SENTINEL .* replicas="):
+        world.do(client.lock("k").acquire)
+    world.do(world.connect(sentinel_url, replicas=1, **asker).lock("k").acquire)
+
+    for each in sentinel_fleet.sentinels:
+        with sentinel_fleet.ask(each) as peek:
+            peek.execute_command("ACL", "SETUSER", "u", "+sentinel|replicas")
+    world.do(client.lock("other").acquire)
 
 
 def test_the_rights_that_the_page_lists_are_enough(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,11 +13,11 @@ import pytest
 from interlock import LockLost, StoreUnavailable
 from interlock.drive import now
 from interlock.recipes.lock import POLL_CAP
-from tests.support.sentinels import SentinelFleet
+from tests.support.sentinels import SERVICE, SentinelFleet
 from tests.support.servers import RedisServer
 
 from ...support.eventually import eventually
-from ...support.worlds import World
+from ...support.worlds import WORLDS, World
 
 pytestmark = pytest.mark.server
 
@@ -143,6 +144,29 @@ def test_a_lock_is_taken_while_the_sentinels_decide(
 
 
 # --- an old primary that came back ---------------------------------------------------------------
+
+
+def test_a_sentinel_that_leads_a_failover_is_not_followed_to_the_old_primary(
+    own_sentinels: SentinelFleet,
+) -> None:
+    """It names the old one until all replicas follow the new one, and under a number that counts
+    more than those that the other Sentinels know."""
+    fleet = own_sentinels
+    leader, old = fleet.sentinels[0], fleet.primary()
+    url = f"redis+sentinel://127.0.0.1:{leader.port}/{SERVICE}"
+    worlds = {name: kind() for name, kind in WORLDS.items()}
+    fleet.begin_failover(leader)
+    eventually(lambda: fleet.leads(leader))
+
+    asking = {
+        name: world.start(partial(world.connect(url).lock(name).acquire, timeout=LEASE))
+        for name, world in worlds.items()
+    }
+    for name, world in worlds.items():
+        asking[name].result(LEASE)
+        with fleet.ask(fleet.promoted(old)) as peek:
+            assert peek.exists(name)
+        world.close()
 
 
 def deposed(fleet: SentinelFleet) -> tuple[RedisServer, RedisServer]:

@@ -7,29 +7,21 @@ from typing import Any
 
 import pytest
 
-from interlock.backends.redis.scripts import script
 from interlock.backends.redis.topology import (
     ANSWER,
-    CONFIRMATION,
     RESET,
     Primary,
     Questions,
     SentinelsBehind,
-    Unconfirmed,
     is_demoted,
-    needs_confirmation,
     read_primary,
-    replicas_to_wait_for,
     search,
     sentinel_refused,
-    unconfirmed,
-    wait_command,
 )
 from interlock.backends.redis.transport.factories import UrlFactory
 from interlock.backends.redis.transport.sentinels import Sentinels, sentinel_settings
 from interlock.backends.redis.url import read_url
-from interlock.errors import OutcomeUnknown, StoreError, StoreMisconfigured, StoreUnavailable
-from interlock.steps import Call
+from interlock.errors import StoreError, StoreMisconfigured, StoreUnavailable
 
 LABEL = "redis+sentinel://a,b,c/m/0"
 SETTINGS = read_url(LABEL)
@@ -201,6 +193,74 @@ def test_the_answer_of_a_sentinel_is_read() -> None:
 
 
 @pytest.mark.parametrize(
+    ("state", "replaced"),
+    [("wait_promotion", False), ("reconf_slaves", True), ("update_config", True)],
+)
+def test_a_sentinel_that_has_promoted_another_does_not_count_with_the_old_one(
+    state: str, replaced: bool
+) -> None:
+    words = b"ip h port 7 flags master,failover_in_progress config-epoch 12 failover-state".split()
+    assert read_primary([*words, state.encode()]).down is replaced
+
+
+@pytest.mark.parametrize(
+    ("runid", "flags", "up"),
+    [
+        (b"7f", b"slave", 1),
+        (b"7f", b"slave,disconnected", 1),
+        (b"7f", b"slave,promoted", 1),
+        (b"7f", b"s_down,slave", 0),
+        (b"7f", b"o_down,slave,disconnected", 0),
+        (b"", b"slave", 0),
+    ],
+)
+def test_a_replica_counts_that_was_heard_of_and_is_not_down(
+    runid: bytes, flags: bytes, up: int
+) -> None:
+    words = b"ip h port 7 flags master config-epoch 1".split()
+    primary = read_primary(words, [[b"ip", b"h", b"runid", runid, b"flags", flags]])
+    assert (primary.replicas, primary.absent) == (up, 1 - up)
+
+
+# --- which replicas are up -----------------------------------------------------------------------
+
+ALONE, LEFT = NEW._replace(replicas=0, absent=2), NEW._replace(replicas=1, absent=1)
+
+
+def test_one_sentinel_is_enough_that_sees_a_replica_or_knows_none() -> None:
+    assert searched(LEFT, ALONE, ALONE) == (LEFT, [0])
+    assert searched(NEW, ALONE, ALONE) == (NEW, [0])
+
+
+def test_that_all_replicas_are_down_is_said_by_most_sentinels() -> None:
+    assert searched(ALONE, ALONE, LEFT) == (ALONE, [0, 1])
+    assert searched(ALONE) == (ALONE, [0])
+
+
+def test_a_replica_counts_that_any_sentinel_sees_before_most_see_none() -> None:
+    found, asked = searched(ALONE, SILENT, LEFT)
+    assert (found.address, found.replicas, asked) == (NEW.address, 1, [0, 1, 2])
+
+
+def test_too_few_sentinels_cannot_say_that_all_replicas_are_down() -> None:
+    for others in ((SILENT, SILENT), (DOWN, SILENT), (OLD, SILENT)):
+        found, asked = searched(ALONE, *others, newest=5)
+        assert (found.address, found.replicas, asked) == (NEW.address, 1, [0, 1, 2])
+    cut = ALONE._replace(cut=True)
+    assert searched(cut, SILENT, SILENT)[0].replicas == 1
+    assert searched(cut, cut, SILENT)[0].replicas == 0
+
+
+def test_sentinels_that_are_asked_for_replicas_may_name_a_newer_primary() -> None:
+    behind = OLD._replace(absent=1)
+    assert searched(behind, NEW, OLD) == (NEW, [0, 1])
+    assert searched(behind, ALONE, behind)[0] == ALONE._replace(replicas=1)
+
+
+# --- what a refusal means ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("No such master with that name", "knows no service 'm'"),
@@ -230,52 +290,3 @@ def test_a_refusal_of_a_sentinel_is_one_sentence(text: str, words: str) -> None:
 )
 def test_a_server_that_is_no_primary_is_known_by_its_words(text: str, demoted: bool) -> None:
     assert is_demoted(text) is demoted
-
-
-def test_a_role_says_how_many_replicas_are_waited_for() -> None:
-    two: list[Any] = [b"master", 7, [[b"h", b"1", b"7"], [b"h", b"2", b"7"]]]
-    assert replicas_to_wait_for(two, None, LABEL) == 1
-    assert replicas_to_wait_for([b"master", 7, []], None, LABEL) == 0
-    assert replicas_to_wait_for(two, 0, LABEL) == 0
-    assert replicas_to_wait_for(["master", 7, []], 2, LABEL) == 2
-    with pytest.raises(StoreUnavailable, match="replica by now"):
-        replicas_to_wait_for([b"slave", b"h", 1, b"connected", 7], None, LABEL)
-
-
-def asked(name: str) -> Call:
-    return Call(script(name), ("k", "j"), (), 0.0)
-
-
-def test_only_what_was_written_is_confirmed() -> None:
-    assert needs_confirmation(asked("lock_attempt"), [1, b"17"])
-    assert not needs_confirmation(asked("lock_attempt"), [0, b"holder", 100])
-    assert needs_confirmation(asked("lock_renew"), [1, 0, 1])
-    assert not needs_confirmation(asked("lock_renew"), [1, 0, 0])
-    assert not needs_confirmation(asked("lock_release"), [1])
-    assert not needs_confirmation(asked("lock_renew"), StoreUnavailable("full"))
-
-
-def test_waiting_ends_before_the_caller_does_and_never_lasts_for_ever() -> None:
-    assert wait_command(2, 60.0) == ("WAIT", "2", str(int(CONFIRMATION * 1000)))
-    assert wait_command(1, 0.5) == ("WAIT", "1", "350")
-    assert wait_command(1, -5.0) == ("WAIT", "1", "1")
-
-
-def test_too_few_acknowledgements_are_an_error_that_counts_them() -> None:
-    assert unconfirmed(asked("lock_attempt"), 2, 2, LABEL) is None
-    grant = unconfirmed(asked("mutex_attempt"), 1, 2, LABEL)
-    assert isinstance(grant, Unconfirmed)
-    assert grant.partial
-    assert "1 of 2 replicas" in str(grant)
-    assert "lock 'k'" in str(grant)
-    assert LABEL in str(grant)
-    assert "a renewal" in str(unconfirmed(asked("lock_renew"), 0, 1, LABEL))
-
-
-@pytest.mark.parametrize("kind", [OutcomeUnknown, StoreMisconfigured])
-def test_a_failure_to_ask_is_passed_on_as_one_of_what_was_executed(
-    kind: type[StoreError],
-) -> None:
-    why = unconfirmed(asked("lock_attempt"), kind("what it was"), 1, LABEL)
-    assert isinstance(why, kind)
-    assert why.partial

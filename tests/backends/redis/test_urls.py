@@ -38,6 +38,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     },
     "redis://h?protocol=2&client_name=me": {"host": "h", "protocol": 2, "client_name": "me"},
     "redis://h?replicas=2": {"host": "h", "replicas": 2},
+    "redis://h?replicas=all": {"host": "h", "replicas": "all"},
 }
 
 #: What is as usual where Sentinels are asked.
@@ -120,7 +121,7 @@ REFUSED = {
     "bare question mark in the password": f"redis://:12?{CANARY}@h",
     "socket without a path": f"unix://:{CANARY}@",
     "socket path without its slash": f"unix://:{CANARY}@run/r.sock",
-    "replicas in words": f"redis://:{CANARY}@h?replicas=all",
+    "replicas in words": f"redis://:{CANARY}@h?replicas=both",
     "fewer than no replicas": f"redis://:{CANARY}@h?replicas=-1",
     "no service": f"redis+sentinel://:{CANARY}@a,b",
     "no service but a slash": f"redis+sentinel://:{CANARY}@a,b/",

@@ -7,6 +7,7 @@ from .transport.borrowed import is_cluster as is_cluster
 from .transport.factories import UrlFactory as UrlFactory
 from .transport.factories import factory_of as factory_of
 from .url import LONGEST_LEASE as LONGEST_LEASE
+from .url import check_replicas as check_replicas
 from .url import guarding as guarding
 from .url import read_url as read_url
 from .url import with_options as with_options

@@ -15,6 +15,7 @@ from ...errors import StoreError
 from ...model import Finding
 from ...steps import Call
 from ...words import duration
+from .confirmation import Replicas
 from .scripts import script, text
 
 #: The oldest server whose commands suffice.
@@ -39,8 +40,8 @@ class ServerFacts(NamedTuple):
 class Expected:
     """What the client expects of its servers."""
 
-    #: How many replicas confirm; None is one, where there are any.
-    replicas: int | None = 0
+    #: How many replicas confirm.
+    replicas: Replicas = 0
     #: Whether the user has chosen that number.
     chosen: bool = False
     guarded: bool = False

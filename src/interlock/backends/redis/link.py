@@ -13,8 +13,9 @@ from ...errors import StoreError, closed, forked
 from ...parking import ThreadParking
 from ...spi import Quiet
 from ...steps import Call, Flight, Reply, Wakes
+from .confirmation import needs_confirmation
 from .errors import foreign, from_reply, is_noscript, not_answered, not_sent
-from .topology import is_demoted, needs_confirmation, unconfirmed, wait_command
+from .topology import is_demoted
 from .transport.connection import BlockingConnection, NotRedis, close_all
 from .transport.flights import Flights
 from .transport.handshakes import ConnectionFactory, moves_of, unobserved
@@ -58,7 +59,7 @@ class RedisLink(ThreadParking, Quiet):
             reply = connection.ask(packed(request))
             if isinstance(reply, hiredis.ReplyError):
                 reply = self._refused(connection, request, reply)
-            if connection.replicas:
+            if connection.confirms:
                 reply = self._confirmed(connection, (request,), [reply])[0]
         except OSError as cause:
             raise self._unanswered(connection, cause) from cause
@@ -104,7 +105,7 @@ class RedisLink(ThreadParking, Quiet):
             for i, reply in enumerate(replies):
                 if isinstance(reply, hiredis.ReplyError):
                     replies[i] = self._refused(connection, requests[i], reply)
-            if connection.replicas:
+            if connection.confirms:
                 replies = self._confirmed(connection, requests, replies)
         except OSError as cause:
             raise self._unanswered(connection, cause) from cause
@@ -126,7 +127,7 @@ class RedisLink(ThreadParking, Quiet):
             connection.send(ASKING + packed(request, whole=True))
             connection.read()
             reply = connection.read()
-            if connection.replicas:
+            if connection.confirms:
                 reply = self._confirmed(connection, (request,), [reply])[0]
         except OSError as cause:
             raise self._unanswered(connection, cause) from cause
@@ -146,16 +147,18 @@ class RedisLink(ThreadParking, Quiet):
         """Replies that count only if enough replicas have what was written.  One more round trip
         for all of them, and none if nothing was granted or renewed."""
         written = [i for i, each in enumerate(requests) if needs_confirmation(each, replies[i])]
-        if not written:
+        needed = connection.to_confirm() if written else None
+        if needed is None or not needed.wanted:
             return replies
-        until, wanted = min(each.until for each in requests), connection.replicas
+        until = min(each.until for each in requests)
         connection.prepare(until)
-        acknowledged = connection.ask(command(*wait_command(wanted, until - now())))
+        acknowledged = connection.ask(command(*needed.command(until - now())))
         if isinstance(acknowledged, hiredis.ReplyError):
             acknowledged = self._refused(connection, requests[0], acknowledged)
         for i in written:
-            why = unconfirmed(requests[i], acknowledged, wanted, self._factory.label)
-            replies[i] = replies[i] if why is None else why
+            if (why := needed.failure(requests[i], acknowledged)) is not None:
+                connection.doubt_replicas()
+                replies[i] = why
         return replies
 
     def _unanswered(self, connection: BlockingConnection, cause: OSError) -> StoreError:

@@ -10,24 +10,23 @@ What they say may still be ahead of or behind the truth, so a new connection ask
 its role, and takes none that is not a primary.  A primary that was replaced while it was cut off
 comes back as one that takes writes for about ten seconds, hears of nothing, and forgets it all.
 A client that still talks to it finds out in three ways: the Sentinels name another server, which
-ends all connections; no replica confirms what it writes, once they follow the new primary, if the
-user has said how many must; and at last it answers READONLY.  Then every lease is renewed at the
-new primary, which may lack some.
+ends all connections; no replica confirms what it writes, once they follow the new primary (see
+`confirmation`); and at last it answers READONLY.  Then every lease is renewed at the new primary,
+which may lack some.
 
-Confirmation.  A grant or a renewal counts once `replicas` of them have it (WAIT, on the connection
-that wrote, and only if the script wrote).  It lowers the odds that a failover forgets a grant; it
-is no consensus, because a replica without it may be promoted all the same.
+The Sentinels are also asked for the replicas, because an old primary shows none.  One that they
+have heard of, and do not see down, counts as up: a connection to it that they have just lost is no
+sign, because a failover cuts those to the replicas that it promotes and moves.  That no replica is
+up must be said by most of them, since one that is cut off together with an old primary sees none.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Sequence
-from copy import copy
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from ...errors import StoreError, StoreMisconfigured, StoreUnavailable, internal
-from ...steps import Call, Reply
 from .url import spelled_address
 
 #: The Sentinels are asked so often, in seconds, while calls are made.  A waiter polls once in one
@@ -44,8 +43,9 @@ PASSED_OVER = 10.0
 #: was reset: they tell each other of a failover every two seconds.
 RESET = 10.0
 
-#: Seconds that replicas have to confirm what was written; as long as Redisson gives them.
-CONFIRMATION = 1.0
+#: What the Sentinel that leads a failover does when another server has been promoted already; it
+#: still names the old one then, under the number of the new failover.
+_REPLACED = {"reconf_slaves", "update_config"}
 
 _DEMOTED = re.compile(r"\b(READONLY|UNBLOCKED|MASTERDOWN|WAIT cannot be used with replica)\b")
 
@@ -60,10 +60,13 @@ class Primary(NamedTuple):
     port: int
     #: The number of the failover that made it the primary.
     epoch: int
-    #: Whether the Sentinel takes it to be out of reach.
+    #: Whether the Sentinel takes it to be out of reach, or has replaced it.
     down: bool
     #: Whether the Sentinel has lost a connection to it, which may be restored in a moment.
     cut: bool = False
+    #: How many replicas of it the Sentinel sees up, and how many others it knows.
+    replicas: int = 0
+    absent: int = 0
 
     @property
     def address(self) -> str:
@@ -77,13 +80,36 @@ Search: TypeAlias = Generator[tuple[int, float], "Primary | StoreError", Primary
 Questions: TypeAlias = Generator[tuple[int, float], "Primary | StoreError", None]
 
 
-def read_primary(words: Sequence[bytes]) -> Primary:
-    """The answer to SENTINEL MASTER, which is names and values in turn."""
+def read_primary(words: Sequence[bytes], replicas: Sequence[Sequence[bytes]] = ()) -> Primary:
+    """The answers to SENTINEL MASTER and SENTINEL REPLICAS."""
+    said, flags = _read(words)
+    down = bool(_DOWN & flags) or said.get("failover-state") in _REPLACED
+    up = sum(map(_is_up, replicas))
+    return Primary(
+        said["ip"],
+        int(said["port"]),
+        int(said["config-epoch"]),
+        down,
+        "disconnected" in flags,
+        up,
+        len(replicas) - up,
+    )
+
+
+def _is_up(words: Sequence[bytes]) -> bool:
+    """Whether a replica was heard of, so that its run is known, and is not down."""
+    said, flags = _read(words)
+    return said["runid"] != "" and not _DOWN & flags
+
+
+_DOWN = {"s_down", "o_down"}
+
+
+def _read(words: Sequence[bytes]) -> tuple[dict[str, str], set[str]]:
+    """What a Sentinel says of a server, which is names and values in turn; and its flags."""
     texts = [word.decode("utf-8", "replace") for word in words]
     said = dict(zip(texts[::2], texts[1::2], strict=False))
-    flags = {*said["flags"].split(",")}
-    down, cut = bool({"s_down", "o_down"} & flags), "disconnected" in flags
-    return Primary(said["ip"], int(said["port"]), int(said["config-epoch"]), down, cut)
+    return said, {*said["flags"].split(",")}
 
 
 @internal
@@ -100,8 +126,9 @@ def search(
     reset: bool = False,
 ) -> Search:
     """Ask Sentinels in order until one names a primary that is up, and of no epoch before the
-    `newest`.  One question to one Sentinel, if the first can be believed.  After a `reset` a
-    majority is believed though it is behind."""
+    `newest`.  One question to one Sentinel, if the first can be believed, and knows no replica
+    or sees one up.  After a `reset` a majority is believed though it is behind."""
+    believed: list[Primary] = []
     said: list[Primary] = []
     failures: list[StoreError] = []
     for place, sentinel in enumerate(order):
@@ -109,21 +136,47 @@ def search(
         answer = yield sentinel, at + min((until - at) / (len(order) - place), ANSWER)
         if isinstance(answer, StoreError):
             failures.append(answer)
-        elif not answer.down and not answer.cut and answer.epoch >= newest:
-            return answer
-        else:
+        elif answer.down or answer.cut or answer.epoch < newest:
             said.append(answer)
+        else:
+            believed.append(answer)
+            if _knows_replicas(believed, len(order)):
+                break
+    if believed:
+        return _newest_of(believed, len(order))
     agreed = _majority_of(said, len(order)) if reset else None
-    return agreed or _best_of(said, failures, newest, label)
+    return agreed or _best_of(said, failures, newest, label, len(order))
+
+
+def _knows_replicas(several: Sequence[Primary], sentinels: int) -> bool:
+    """Whether those that name the newest primary see a replica up, or know none, or most of all
+    Sentinels see none up."""
+    newest = max(several, key=lambda each: each.epoch)
+    same = [each for each in several if each.address == newest.address]
+    seen = any(each.replicas or not each.absent for each in same)
+    return seen or 2 * len(same) > sentinels
+
+
+def _newest_of(several: Sequence[Primary], sentinels: int) -> Primary:
+    """The newest primary that is named, and as many replicas as any Sentinel sees up; where too
+    few of them can say that there is none, it counts as one."""
+    newest = max(several, key=lambda each: each.epoch)
+    seen = max(each.replicas for each in several if each.address == newest.address)
+    least = 0 if _knows_replicas(several, sentinels) else 1
+    return newest._replace(replicas=max(seen, least))
 
 
 def _best_of(
-    said: Sequence[Primary], failures: Sequence[StoreError], newest: int, label: str
+    said: Sequence[Primary],
+    failures: Sequence[StoreError],
+    newest: int,
+    label: str,
+    sentinels: int,
 ) -> Primary:
     """What to believe when no Sentinel could be believed by itself."""
     up = [each for each in said if not each.down]
     if current := [each for each in up if each.epoch >= newest]:
-        return max(current, key=lambda each: each.epoch)  # they are cut off from it just now
+        return _newest_of(current, sentinels)  # they are cut off from it just now
     if up and not failures:
         return max(up, key=lambda each: each.epoch)  # all are behind: their state was reset
     if said:
@@ -157,7 +210,10 @@ def sentinel_refused(text: str, sentinel: str, service: str, label: str) -> Stor
     elif "uthentication required" in text or "NOAUTH" in text:
         words = f"{sentinel} requires a password; pass sentinel_password="
     elif "NOPERM" in text or "no permissions" in text:
-        words = f"{sentinel} denies this user SENTINEL MASTER; allow it to the user in its ACL"
+        words = (
+            f"{sentinel} denies this user SENTINEL MASTER or REPLICAS; allow them to the user in "
+            "its ACL, or only the first of them and say how many replicas= must confirm"
+        )
     else:
         return StoreUnavailable(f"{sentinel} answered: {text}", label)
     return StoreMisconfigured(words, label)
@@ -170,66 +226,3 @@ def is_demoted(text: str) -> bool:
     """Whether an error reply says that the server is no primary, or not any more: then no
     connection to it is of use."""
     return _DEMOTED.search(text) is not None
-
-
-def replicas_to_wait_for(
-    role: Sequence[Any], wanted: int | None, label: str, any_role: bool = False
-) -> int:
-    """How many replicas must confirm what is written on a connection to a server of this role.
-
-    Where the user has not said, it is one, if the server has replicas at all.  A server that is
-    no primary is of no use, unless `any_role` is: it has no replicas then.
-    """
-    kind = role[0] if isinstance(role[0], str) else role[0].decode()
-    if kind != "master" and any_role:
-        return wanted or 0
-    if kind != "master":
-        raise StoreUnavailable(f"the server of {label} is a {_KINDS.get(kind, kind)}", label)
-    return wanted if wanted is not None else min(len(role[2]), 1)
-
-
-_KINDS = {"slave": "replica by now, and another one its primary", "sentinel": "Sentinel"}
-
-
-# --- confirmation by replicas --------------------------------------------------------------------
-
-
-@internal
-class Unconfirmed(StoreUnavailable):
-    """Too few replicas have what was written; the primary has it, so it must be withdrawn."""
-
-    partial = True
-
-
-def needs_confirmation(request: Call, reply: Reply) -> bool:
-    """Whether a script has granted or renewed: what wrote nothing must not wait for others."""
-    if not request.operation.confirmable or not isinstance(reply, list):
-        return False
-    return reply[0] == 1 and any(reply[1:])
-
-
-def wait_command(replicas: int, left: float) -> tuple[str, ...]:
-    """Ask how many replicas have everything that was written on this connection.
-
-    The server answers before the caller stops waiting; 0 would be for ever.
-    """
-    limit = max(min(CONFIRMATION, 0.7 * left), 0.001)
-    return "WAIT", str(replicas), str(int(limit * 1000))
-
-
-def unconfirmed(
-    request: Call, acknowledged: int | StoreError, wanted: int, label: str
-) -> StoreError | None:
-    """Why a grant or a renewal does not count; None when enough replicas have it."""
-    if isinstance(acknowledged, StoreError):
-        failure = copy(acknowledged)  # each may get notes of its own
-        failure.partial = True  # the script itself was executed
-        return failure
-    if acknowledged >= wanted:
-        return None
-    granted = request.operation.name.endswith("_attempt")
-    what = f"the grant of lock {request.keys[0]!r}" if granted else "a renewal"
-    end = "it is withdrawn" if granted else "the lease is not prolonged"
-    return Unconfirmed(
-        f"{acknowledged} of {wanted} replicas of {label} acknowledged {what} in time; {end}", label
-    )

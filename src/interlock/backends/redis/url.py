@@ -16,6 +16,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from ...errors import Unsupported, UsageError
 from ...model import SHORTEST_LEASE, as_seconds, checked_count, spelled
 from ...passwords import Password
+from ...words import shown
+from .confirmation import ALL, Replicas
 
 #: Where Sentinels are asked for the server, and how they and it are reached.
 SENTINEL_SCHEMES = {
@@ -67,8 +69,8 @@ class RedisSettings:
     ca_certs: str | None = None
     certfile: str | None = None
     keyfile: str | None = None
-    #: How many replicas must confirm a grant and a renewal; None where the server is to be asked.
-    replicas: int | None = 0
+    #: How many replicas must confirm a grant and a renewal.
+    replicas: Replicas = 0
     #: Whether a server that has restarted grants only when the longest lease is over.
     restart_guard: bool = False
     longest_lease: float = LONGEST_LEASE
@@ -102,8 +104,16 @@ def spelled_address(host: str, port: int) -> str:
 def with_options(settings: RedisSettings, options: Mapping[str, Any]) -> RedisSettings:
     """Add what was said in code, which counts more than a URL."""
     if "replicas" in options:
-        checked_count("replicas", options["replicas"], least=0)
+        check_replicas(options["replicas"])
     return replace(settings, **{**options, **guarding(options)})
+
+
+def check_replicas(replicas: object) -> None:
+    """How many replicas must confirm, as was said in code."""
+    if isinstance(replicas, str) and replicas != ALL:
+        raise UsageError(f"replicas must be a number or {ALL!r}, not {shown(replicas)}")
+    if replicas != ALL:
+        checked_count("replicas", replicas, least=0)
 
 
 def guarding(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,7 +129,7 @@ def guarding(options: Mapping[str, Any]) -> dict[str, Any]:
     return said
 
 
-def read_url(url: str, replicas: int | None = 0) -> RedisSettings:
+def read_url(url: str, replicas: Replicas = 0) -> RedisSettings:
     """Read a URL, or say which part of it is wrong; the password is never repeated.
 
     `replicas` must confirm grants and renewals where the URL does not say how many.
@@ -245,6 +255,8 @@ def _parameter(word: str, value: str) -> Any:
         return guarding_parameter(word, value)
     if word in _TIMES:
         return _seconds(word, value)
+    if word == "replicas" and value == ALL:
+        return ALL
     if word in ("db", "replicas"):
         return _number("database" if word == "db" else "parameter 'replicas'", value)
     if word == "protocol":

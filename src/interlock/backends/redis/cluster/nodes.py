@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
+from ..confirmation import Replicas
 from ..transport.borrowed import ClientFactory, check_world, read_cluster
 from ..transport.factories import UrlFactory
 from ..transport.handshakes import ConnectionFactory
@@ -38,7 +39,7 @@ class UrlNodes:
 
     def factory(self, address: Address) -> ConnectionFactory:
         settings = replace(self._settings, host=address.host, port=address.port)
-        return _node(UrlFactory(settings), address, self.label)
+        return _node(UrlFactory(settings), address, self)
 
     def check_world(self, is_asyncio: bool) -> None:
         """Both can."""
@@ -47,8 +48,9 @@ class UrlNodes:
 class ClientNodes:
     """Nodes that are reached as a cluster client of the user's reaches them."""
 
-    def __init__(self, client: Any, replicas: int | None) -> None:
-        self._read, self._replicas = read_cluster(client), replicas
+    def __init__(self, client: Any, replicas: Replicas) -> None:
+        self._read = read_cluster(client)
+        self._replicas: Replicas = replicas
         seeds = [Address(*each) for each in self._read.seeds]
         self.label = f"redis+cluster://{','.join(map(str, seeds))}"
         self.slots = SlotMap(seeds, self.label, self._read.remap)
@@ -57,15 +59,28 @@ class ClientNodes:
     def factory(self, address: Address) -> ConnectionFactory:
         pool = self._read.pool.at(*address)
         factory = ClientFactory(pool, self._read.is_asyncio, self._replicas)
-        return _node(factory, address, self.label)
+        return _node(factory, address, self)
 
     def check_world(self, is_asyncio: bool) -> None:
         check_world(self._read.is_asyncio, wanted=is_asyncio)
 
 
 def _node(
-    factory: UrlFactory | ClientFactory, address: Address, cluster: str
+    factory: UrlFactory | ClientFactory, address: Address, nodes: Nodes
 ) -> ConnectionFactory:
     """The factory of a node: a replica is of use as well, because it knows the map."""
-    factory.label, factory.any_role = f"node {address} of {cluster}", True
+    factory.label, factory.any_role = f"node {address} of {nodes.label}", True
+    factory.witness = MapWitness(nodes.slots, address)
     return factory
+
+
+class MapWitness:
+    """See `confirmation.Witness`: a map names the replicas of a node that have not failed."""
+
+    title = "the map of the cluster"
+
+    def __init__(self, slots: SlotMap, address: Address) -> None:
+        self._slots, self._address = slots, address
+
+    def replicas_seen(self) -> int:
+        return self._slots.replicas_of(self._address)

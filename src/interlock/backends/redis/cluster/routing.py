@@ -11,7 +11,8 @@ CLUSTERDOWN  a primary has died: after a pause, when a replica may have been pro
 unreached    the node is gone: the others are asked for the map
 
 A node that does not answer at all leaves the outcome unknown, and that is raised; but it is
-suspect from then on, and before it is asked again the others are asked for the map.
+suspect from then on, and before it is asked again the others are asked for the map.  So is one
+whose replicas do not confirm what it grants: it may have been replaced, or they have failed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from ....errors import (
     internal,
 )
 from ....steps import Call, Reply, Steps, listen, park, together
+from ..confirmation import Unconfirmed
 from ..errors import Redirected, Refused, Unreached
 from .slot_map import CLUSTER_MAP, Address, Destination, SlotMap, SlotWakes
 
@@ -136,7 +138,7 @@ def _placed(call: Call, refused: StoreError, slots: SlotMap, latest: float) -> C
 
 def noted(reply: Reply, asked: Address, slots: SlotMap) -> Reply:
     """Write down what a reply says of the node that was asked."""
-    if isinstance(reply, (OutcomeUnknown, Unreached)):
+    if isinstance(reply, (OutcomeUnknown, Unreached, Unconfirmed)):
         slots.suspect(asked)
         return reply
     slots.trust(asked)

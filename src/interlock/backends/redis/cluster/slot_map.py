@@ -91,6 +91,8 @@ class SlotMap:
         self._owners: list[Address | None] | None = None
         #: Every node that serves a slot; replaced, never changed.
         self._primaries: set[Address] = set()
+        #: How many replicas each of them had, that had not failed; replaced, never changed.
+        self._replicas: dict[Address, int] = {}
         #: Whether the servers have channels of slots, and the client may use them.
         self._sharded = False
         #: Nodes that have failed to answer, until they do: before they are asked again, the others
@@ -158,16 +160,20 @@ class SlotMap:
     def learn(self, answer: Any, asked: Address) -> None:
         """A node has told its map: see cluster_map.lua."""
         owners: list[Address | None] = [None] * SLOTS
-        primaries: set[Address] = set()
-        for first, last, primary, *_ in answer[2]:
+        replicas: dict[Address, int] = {}
+        for first, last, primary, *others in answer[2]:
             where = self._reached(_host(primary[0], asked), int(primary[1]))
             owners[first : last + 1] = [where] * (last + 1 - first)
-            primaries.add(where)
+            replicas[where] = len(others)
         self._sharded = self._may_shard and bool(answer[1])
         self._owners, self.learnt_at = owners, now()
-        self._primaries = primaries
-        self.suspects &= {*primaries, *self.seeds}
+        self._primaries, self._replicas = {*replicas}, replicas
+        self.suspects &= {*replicas, *self.seeds}
         self.routes = {}
+
+    def replicas_of(self, address: Address) -> int:
+        """How many replicas a node had when the map was told, that had not failed."""
+        return self._replicas.get(address, 0)
 
     def replicas(self, answer: Any, asked: Address) -> dict[Address, Address]:
         """The replicas that a node's map names, and whom each of them follows."""

@@ -20,11 +20,11 @@ from redis.asyncio.retry import Retry as AsyncRetry
 from redis.retry import Retry
 
 from ....errors import UsageError
+from ..confirmation import Replicas
 from ..topology import Primary
 from ..url import SENTINEL_TIMEOUT, spelled_address
 from .factories import FoundServer, KnownServer, made
 from .openings import RecordedOpening, TimedOpening
-from .sentinels import Sentinels
 
 #: What a cluster client puts there for its own connections: they would be its own to manage, and
 #: one that asks replicas would be answered by a primary that was replaced.
@@ -37,8 +37,9 @@ Remap: TypeAlias = "Callable[[tuple[str, int]], tuple[str, int]]"
 class ClientFactory(KnownServer):
     """Connections like those of a pool: see `ConnectionFactory`."""
 
-    def __init__(self, pool: Any, is_asyncio: bool, replicas: int | None = 0) -> None:
-        self._class, self._asyncio, self.replicas = pool.connection_class, is_asyncio, replicas
+    def __init__(self, pool: Any, is_asyncio: bool, replicas: Replicas = 0) -> None:
+        self._class, self._asyncio = pool.connection_class, is_asyncio
+        self.replicas: Replicas = replicas
         # What is read is read by links: as it comes.
         self._options = {**pool.connection_kwargs, "decode_responses": False}
         self.timeout = self._options.get("socket_timeout") or self.usual_timeout
@@ -83,7 +84,7 @@ def _address_of(options: dict[str, Any]) -> tuple[str, int]:
     return str(options.get("host", "localhost")), int(options.get("port", 6379))
 
 
-def factory_of_client(client: Any, replicas: int | None) -> ClientFactory:
+def factory_of_client(client: Any, replicas: Replicas) -> ClientFactory:
     """How to open connections like those of a client of one server, or of Sentinels."""
     pool = client.connection_pool
     if hasattr(pool, "sentinel_manager"):
@@ -100,7 +101,7 @@ class SentinelClientFactory(FoundServer, ClientFactory):
 
     usual_timeout = SENTINEL_TIMEOUT
 
-    def __init__(self, pool: Any, is_asyncio: bool, replicas: int | None) -> None:
+    def __init__(self, pool: Any, is_asyncio: bool, replicas: Replicas) -> None:
         if not pool.is_master:
             raise UsageError("this client is of replicas, which keep no locks: use master_for()")
         super().__init__(pool, is_asyncio, replicas)
@@ -108,7 +109,7 @@ class SentinelClientFactory(FoundServer, ClientFactory):
         hosts = ",".join(spelled_address(*_address_of(each._options)) for each in watchers)
         db = self._options.get("db") or 0
         self.label = f"redis+sentinel://{hosts}/{pool.service_name}/{db}"
-        self._watch(Sentinels(pool.service_name, self.label, watchers, self._moved))
+        self._watch(pool.service_name, watchers)
 
     def _placed(self) -> dict[str, Any]:
         kind = AsyncNamedPrimary if self._asyncio else NamedPrimary

@@ -19,8 +19,9 @@ import hiredis
 
 from ....drive import now
 from ....steps import Call, Reply
+from ..confirmation import Confirmation
 from ..errors import is_noscript
-from .handshakes import ConnectionFactory, open_blocking
+from .handshakes import ConnectionFactory, doubt_replicas, open_blocking, to_confirm
 from .openings import abandon_socket, socket_of
 from .protocol import INCOMPLETE, new_reader, packed_together
 
@@ -69,7 +70,9 @@ class BlockingConnection:
         self._connection = open_blocking(factory, until)
         #: What it was opened for: see `openings.Opening`.
         self.generation: int = self._connection.generation
-        self.replicas: int = self._connection.replicas
+        self._factory, self._shown = factory, self._connection.shown
+        #: Whether replicas may have to confirm what is written on it.
+        self.confirms = factory.replicas != 0
         self._recount_at: float = self._connection.recount_at
         self._take_over(socket_of(self._connection))
         self._limit = factory.timeout
@@ -238,6 +241,14 @@ class BlockingConnection:
         """Whether another one should take its place, which counts replicas anew; asked when it
         was prepared."""
         return self._recount_at < self._used_at
+
+    def to_confirm(self) -> Confirmation:
+        """What makes grants on it count."""
+        return to_confirm(self._factory, self._shown)
+
+    def doubt_replicas(self) -> None:
+        """Too few replicas have confirmed what was written on it: count them anew."""
+        self._recount_at = min(doubt_replicas(self._factory), self._recount_at)
 
     def abandon(self) -> None:
         """In a forked child: leave the socket to the parent, without a word."""

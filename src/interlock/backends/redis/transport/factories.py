@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import select
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -15,9 +16,10 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from ....passwords import asked
+from ..confirmation import Replicas, Witness, are_counted
 from ..topology import Primary
 from ..url import RedisSettings, spelled_address
-from .handshakes import PrimaryFinder
+from .handshakes import ConnectionFactory, PrimaryFinder
 from .openings import RecordedOpening, TimedOpening
 from .sentinels import Sentinels, sentinel_settings
 
@@ -39,7 +41,8 @@ class KnownServer:
     reached = False
     finder: PrimaryFinder | None = None
     settings: RedisSettings | None = None
-    replicas: int | None = 0
+    replicas: Replicas = 0
+    witness: Witness | None = None
     any_role = False
     generation = 0
 
@@ -52,7 +55,7 @@ class UrlFactory(KnownServer):
     """Connections as a URL describes them: see `ConnectionFactory`."""
 
     def __init__(self, settings: RedisSettings) -> None:
-        self.replicas = settings.replicas
+        self.replicas: Replicas = settings.replicas
         self.settings: RedisSettings | None = settings if _polled(settings) else None
         self.label, self.timeout = settings.label, settings.timeout
         self.connect_timeout = settings.connect_timeout
@@ -81,10 +84,13 @@ def _polled(settings: RedisSettings) -> bool:
 class FoundServer(KnownServer):
     """What factories share whose server Sentinels name."""
 
+    label: str
     _sentinels: Sentinels
 
-    def _watch(self, sentinels: Sentinels) -> None:
-        self._sentinels = self.finder = sentinels
+    def _watch(self, service: str, watchers: Sequence[ConnectionFactory]) -> None:
+        counts = are_counted(self.replicas)
+        sentinels = Sentinels(service, self.label, watchers, self._moved, counts)
+        self._sentinels = self.finder = self.witness = sentinels
 
     def _moved(self) -> None:
         """The Sentinels name another primary."""
@@ -106,7 +112,7 @@ class SentinelFactory(FoundServer, UrlFactory):
     def __init__(self, settings: RedisSettings) -> None:
         super().__init__(settings)
         watchers = [_watcher(each) for each in sentinel_settings(settings)]
-        self._watch(Sentinels(settings.service, self.label, watchers, self._moved))
+        self._watch(settings.service, watchers)
 
     def _with(self, protocol: int) -> dict[str, Any]:
         primary = self._primary()

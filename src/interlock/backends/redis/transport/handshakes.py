@@ -13,6 +13,7 @@ import asyncio
 # Looking up a host imports this when it is first needed.  A fork in that very moment, by
 # another thread, would leave its import lock held for ever in the child.
 import encodings.idna  # noqa: F401
+import math
 import socket
 import ssl
 from types import TracebackType
@@ -20,12 +21,20 @@ from typing import Any, Protocol
 
 from ....drive import now
 from ....errors import InterlockError, StoreMisconfigured
+from ..confirmation import (
+    ALL,
+    Confirmation,
+    Replicas,
+    Witness,
+    are_counted,
+    confirmation_of,
+    replicas_shown,
+)
 from ..errors import foreign, not_sent, turned_away
-from ..topology import replicas_to_wait_for
 from ..url import RedisSettings
 
-#: Seconds for which a primary is taken to have no replicas, because it had none.
-UNREPLICATED = 5.0
+#: Seconds after which the replicas of a server are counted again, where more may come.
+RECOUNT = 5.0
 
 
 class PrimaryFinder(Protocol):
@@ -56,8 +65,10 @@ class ConnectionFactory(Protocol):
     finder: PrimaryFinder | None
     #: What a connection that never blocks is opened by; None where there can be none.
     settings: RedisSettings | None
-    #: How many replicas must confirm what is written; None is one, where there are any.
-    replicas: int | None
+    #: How many replicas must confirm what is written.
+    replicas: Replicas
+    #: What sees the replicas of the server besides itself; None where nothing does.
+    witness: Witness | None
     #: Whether a replica is of use too: any node of a cluster tells its map.
     any_role: bool
     #: Grows when connections made before are of no use any more.
@@ -88,7 +99,6 @@ def open_blocking(factory: ConnectionFactory, until: float) -> Any:
     generation = factory.generation  # before the address is read: it may change meanwhile
     connection = factory.blocking()
     connection.until, connection.generation = until, generation
-    connection.replicas = factory.replicas or 0
     try:
         connection.connect()
         if _asks_role(factory):
@@ -106,17 +116,33 @@ def open_blocking(factory: ConnectionFactory, until: float) -> Any:
 
 def _asks_role(factory: ConnectionFactory) -> bool:
     """Whether the server must be a primary, or decides how many replicas confirm."""
-    return factory.finder is not None or factory.replicas is None
+    return factory.finder is not None or are_counted(factory.replicas)
 
 
 def _admit(connection: Any, role: Any, factory: ConnectionFactory) -> None:
     """Take a server that is a primary, or whatever else is of use."""
-    connection.replicas = replicas_to_wait_for(
-        role, factory.replicas, factory.label, factory.any_role
-    )
-    if factory.replicas is None and not connection.replicas:
-        # After a failover replicas come back one by one.
-        connection.recount_at = now() + UNREPLICATED
+    connection.shown = replicas_shown(role, factory.label, factory.any_role)
+    connection.recount_at = next_count(factory, connection.shown)
+
+
+def next_count(factory: ConnectionFactory, shown: int) -> float:
+    """When to count the replicas of a server again that has shown so many: after a failover they
+    come back one by one."""
+    few = factory.replicas == ALL or (factory.replicas is None and not shown)
+    return now() + RECOUNT if few else math.inf
+
+
+def to_confirm(factory: ConnectionFactory, shown: int) -> Confirmation:
+    """What makes grants count on a connection whose server has shown so many replicas."""
+    return confirmation_of(factory.label, factory.replicas, shown, factory.witness)
+
+
+def doubt_replicas(factory: ConnectionFactory) -> float:
+    """Too few replicas have confirmed: another server may be the primary by now, or they are
+    down.  When to count them again."""
+    if factory.finder is not None:
+        factory.finder.suspect()
+    return -math.inf if are_counted(factory.replicas) else math.inf
 
 
 def _close_unowned(trace: TracebackType | None) -> None:
@@ -138,7 +164,7 @@ async def open_asyncio(factory: ConnectionFactory) -> Any:
                 await factory.finder.find_async(now() + factory.connect_timeout)
             generation = factory.generation
             connection = factory.asyncio()
-            connection.generation, connection.replicas = generation, factory.replicas or 0
+            connection.generation = generation
             await connection.connect()
             if _asks_role(factory):
                 await connection.send_command("ROLE")

@@ -90,7 +90,7 @@ class LazyConnection:
                 self._on_message,
                 self._lost,
             )
-            mux.generation, mux.replicas = connection.generation, connection.replicas
+            mux.generation, mux.shown = connection.generation, connection.shown
             mux.recount_at = connection.recount_at
             self._on_opened(self)
             self._send_unsent(mux)

@@ -20,15 +20,10 @@ from ....drive import now
 from ....errors import StoreError
 from ....steps import Call
 from ....tasks import Sent
+from ..confirmation import Confirmation, needs_confirmation, replicas_shown
 from ..errors import foreign, from_reply, is_noscript, not_answered
-from ..topology import (
-    is_demoted,
-    needs_confirmation,
-    replicas_to_wait_for,
-    unconfirmed,
-    wait_command,
-)
-from .handshakes import UNREPLICATED, ConnectionFactory
+from ..topology import is_demoted
+from .handshakes import ConnectionFactory, doubt_replicas, next_count, to_confirm
 from .protocol import ASKING, INCOMPLETE, command, new_reader, packed, packed_together
 
 
@@ -69,8 +64,10 @@ class Mux(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = float("inf")
         #: What it was opened for: see `openings.Opening`.
-        self.generation = self.replicas = 0
+        self.generation = self.shown = 0
         self.recount_at = float("inf")
+        #: Whether replicas may have to confirm what is written.
+        self._confirms = factory.replicas != 0
         #: Grants and renewals, with their replies, that replicas have to confirm.
         self._unconfirmed: list[tuple[PendingReply, Any]] = []
         self._demoted = False
@@ -181,7 +178,7 @@ class Mux(asyncio.Protocol):
                     self._only_subscribes and type(reply) is list
                 ):
                     self._push_received(reply)
-                elif self.replicas or type(reply) is hiredis.ReplyError:
+                elif self._confirms or type(reply) is hiredis.ReplyError:
                     self._reply_received(reply)
                 elif not (pending := self._pending.popleft()).done():
                     pending.set_result(reply)  # on every hot path, so without a detour
@@ -207,24 +204,32 @@ class Mux(asyncio.Protocol):
         """Ask once how many replicas have what was granted and renewed; later replies wait for
         the answer, and what they grant is asked about together."""
         written, self._unconfirmed = self._unconfirmed, []
+        needed = to_confirm(self._factory, self.shown)
+        if not needed.wanted:
+            self._settle(written, needed, 0)
+            return
         limit = min(pending.limit for pending, _ in written)
         waiting = self._enter(None, limit)
-        self._write(command(*wait_command(self.replicas, limit - now())))
-        waiting.add_done_callback(lambda _: self._settle(written, waiting))
+        self._write(command(*needed.command(limit - now())))
+        waiting.add_done_callback(
+            lambda _: self._settle(written, needed, waiting.exception() or waiting.result())
+        )
 
-    def _settle(self, written: list[tuple[PendingReply, Any]], waiting: PendingReply) -> None:
+    def _settle(
+        self, written: list[tuple[PendingReply, Any]], needed: Confirmation, acknowledged: Any
+    ) -> None:
         """Hand out the replies that enough replicas have confirmed, and errors for the others."""
-        acknowledged: Any = waiting.exception() or waiting.result()
         for pending, reply in written:
             assert pending.request is not None  # it is the call of a store
-            why = unconfirmed(pending.request, acknowledged, self.replicas, self._label)
+            why = needed.failure(pending.request, acknowledged)
             if why is None:
                 pending.set_result(reply)
             else:
+                self.recount_at = min(self.recount_at, doubt_replicas(self._factory))
                 pending.set_exception(why)
 
     def _recount(self) -> None:
-        """Ask again how many replicas there are, where there were none."""
+        """Ask again how many replicas there are."""
         self.recount_at = float("inf")
         asked = self._enter(None)
         self._write(command("ROLE"))
@@ -235,14 +240,11 @@ class Mux(asyncio.Protocol):
         if asked.exception() is not None:
             return  # the connection has ended, or is about to
         try:
-            self.replicas = replicas_to_wait_for(
-                asked.result(), factory.replicas, self._label, factory.any_role
-            )
+            self.shown = replicas_shown(asked.result(), self._label, factory.any_role)
         except StoreError:
             factory.leave(self.generation)
             self.abort("it is not the primary any more")
-        if not self.replicas:
-            self.recount_at = now() + UNREPLICATED
+        self.recount_at = next_count(factory, self.shown)
 
     def _refused(self, pending: PendingReply, text: str) -> None:
         request = pending.request

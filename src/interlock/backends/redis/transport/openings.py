@@ -103,9 +103,9 @@ class Opening:
 
     #: The `ConnectionFactory.generation` that it belongs to.
     generation = 0
-    #: How many replicas must confirm what is written on it.
-    replicas = 0
-    #: When the replicas of the server are to be counted again.
+    #: How many replicas its server has shown, if it was asked.
+    shown = 0
+    #: When they are to be counted again.
     recount_at = math.inf
 
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 from ....drive import now
 from ....errors import StoreError
@@ -46,7 +47,8 @@ class Sentinels:
 
     Threads may ask at the same time: each believes the newest, whichever of them heard it.
     What was heard earlier and is of an earlier failover is dropped.
-    A connection to a Sentinel lives for one question, so a fork inherits none.
+    A connection to a Sentinel lives for one question, so a fork inherits none.  They are asked for
+    the replicas in the same round trip, if they `count` them.
     """
 
     def __init__(
@@ -55,9 +57,13 @@ class Sentinels:
         label: str,
         factories: Sequence[ConnectionFactory],
         on_moved: Callable[[], None],
+        counts: bool = False,
     ) -> None:
-        self._service, self._label = service, label
+        self._label = label
         self._factories, self._on_moved = factories, on_moved
+        about = ("MASTER", "REPLICAS") if counts else ("MASTER",)
+        self._questions = [("SENTINEL", word, service) for word in about]
+        self._service = service
         self.primary: Primary | None = None
         self.moves = 0
         #: When a Sentinel last named it, and when one was last asked.
@@ -66,6 +72,15 @@ class Sentinels:
         #: Since when those that answer are behind what is known.
         self._behind_since = math.inf
         self._next, self._failed_at = 0, [-math.inf] * len(factories)
+
+    @property
+    def title(self) -> str:
+        """See `confirmation.Witness`."""
+        return f"the Sentinels of {'' if self.primary is None else self.primary.address}"
+
+    def replicas_seen(self) -> int:
+        """How many replicas of the primary they have last seen up."""
+        return 0 if self.primary is None else self.primary.replicas
 
     def is_due(self) -> bool:
         """Whether it is time to ask whether the primary is still the same."""
@@ -149,8 +164,8 @@ class Sentinels:
         try:
             connection = open_blocking(self._factories[which], until)
             try:
-                connection.send_command("SENTINEL", "MASTER", self._service)
-                return self._named(which, connection.read_response())
+                connection.send_packed_command(connection.pack_commands(self._questions))
+                return self._named(which, [connection.read_response() for _ in self._questions])
             finally:
                 connection.disconnect()
         except Exception as failure:
@@ -161,17 +176,18 @@ class Sentinels:
         try:
             async with asyncio.timeout(max(until - now(), 0.001)):
                 connection = await open_asyncio(self._factories[which])
-                await connection.send_command("SENTINEL", "MASTER", self._service)
-                return self._named(which, await connection.read_response())
+                await connection.send_packed_command(connection.pack_commands(self._questions))
+                answers = [await connection.read_response() for _ in self._questions]
+                return self._named(which, answers)
         except Exception as failure:
             return self._failed(which, failure)
         finally:
             if connection is not None:
                 await connection.disconnect(nowait=True)
 
-    def _named(self, which: int, words: Sequence[bytes]) -> Primary:
+    def _named(self, which: int, answers: Sequence[Sequence[Any]]) -> Primary:
         self._failed_at[which] = -math.inf
-        return read_primary(words)
+        return read_primary(*answers)
 
     def _failed(self, which: int, failure: Exception) -> StoreError:
         self._failed_at[which], sentinel = now(), self._factories[which].label
