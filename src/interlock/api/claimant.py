@@ -9,7 +9,7 @@ from typing import Any
 from ..drive import now
 from ..errors import LockLost, NotHeld, StoreError
 from ..jobs.claims import Begun
-from ..jobs.history import Rules
+from ..jobs.history import History, Rules
 from ..jobs.job import Job
 from ..model import Terms
 from ..recipes import holding
@@ -40,6 +40,9 @@ class LockClaimant:
     def register(self) -> tuple[RegisterStore, str]:
         return self.session.backend.registers, self.lock.name
 
+    def notice(self, history: History) -> None:
+        """There is nothing strange about what is done once."""
+
     def acquire(self, timeout: float) -> Steps[Any]:
         return holding.acquire(self.session, self.lock._request, timeout)
 
@@ -63,12 +66,29 @@ class LoopHost(LockClaimant):
     def __init__(self, client: Any, job: Job) -> None:
         lock = lock_of(client, job.lock, job.terms)
         super().__init__(lock, job.name, job.rules, job.schedule.text, job.keep)
-        self.job, self.stopping, self.wakes = job, False, self.session.local()
+        self.job, self._stopped, self.wakes = job, False, self.session.local()
+        #: A schedule of other instances that has been told.
+        self._other = ""
+
+    @property
+    def stopping(self) -> bool:
+        return self._stopped or self.session.schedule.closed
 
     def stop(self) -> None:
         """Let the loop end after the running job.  Any thread and any signal handler may."""
-        self.stopping = True
+        self._stopped = True
         self.wakes.wake_from_afar()
+
+    def notice(self, history: History) -> None:
+        """Two programs that differ in a schedule run its ticks twice as often as either means."""
+        other = history.schedule
+        if other not in ("", self.schedule, self._other):
+            self._other = other
+            self.say(
+                "warning",
+                f"job {self.name!r} is scheduled as {other} by {history.by}, and as "
+                f"{self.schedule} here: both run; give one of them another name",
+            )
 
     def say(self, level: str, words: str, error: BaseException | None = None) -> None:
         log.log(LEVELS[level], "%s", words, exc_info=error)

@@ -36,6 +36,10 @@ class Claimant(Protocol):
         """The store, and the name of the register in it."""
         ...
 
+    def notice(self, history: History) -> None:
+        """A history was read: say what is strange about it."""
+        ...
+
     def acquire(self, timeout: float) -> Steps[Any]:
         """Take the lock; raises AcquireTimeout."""
         ...
@@ -66,7 +70,9 @@ def read(claimant: Claimant) -> Steps[History]:
     """What is known of a name.  One round trip."""
     store, name = claimant.register
     register = yield from store.read(name, claimant.clock() + ANSWER)
-    return unpacked(claimant.name, None if register is None else register.text)
+    history = unpacked(claimant.name, None if register is None else register.text)
+    claimant.notice(history)
+    return history
 
 
 def change(

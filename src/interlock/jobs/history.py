@@ -61,7 +61,7 @@ class History(NamedTuple):
     #: The process that has written it last.
     by: str = ""
     #: Everything up to this tick is settled, and forgotten.
-    before: int = 0
+    before: int = -1
     #: The younger ticks that are settled: claimed, or skipped.
     ticks: tuple[int, ...] = ()
     #: The last runs, of the youngest ticks last.
@@ -107,7 +107,7 @@ def unpacked(name: str, text: str | None) -> History:
         runs = tuple(_run(name, each) for each in told.get("runs", ()))
         ticks = tuple(int(tick) for tick in told.get("ticks", ()))
         words = (str(told.get("schedule", "")), str(told.get("by", "")))
-        return History(*words, int(told.get("before", 0)), ticks, runs)
+        return History(*words, int(told.get("before", -1)), ticks, runs)
     except (ValueError, TypeError, AttributeError, LookupError):
         return History()
 

@@ -31,10 +31,13 @@ UNREACHABLE, LOOK = 1.0, 30.0
 class JobHost(Claimant, Protocol):
     """What the loop needs of the client that runs it."""
 
-    #: Set when the loop shall end after the running job; whoever sets it wakes the loop.
-    stopping: bool
     #: Where the loop waits.
     wakes: Wakes
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the loop shall end after the running job, or its client is closed."""
+        ...
 
     def perform(self, begun: Begun) -> Any:
         """Run the user's function under its hold; in asyncio, to be awaited."""
@@ -73,7 +76,7 @@ class JobLoop:
             return None
         last = self._schedule.latest(self._now())
         newest = max([history.before, *history.ticks])
-        missed = bool(newest) and newest < last
+        missed = 0 < newest < last
         return last if missed else self._schedule.after(self._now())
 
     def _next(self, tick: int) -> int:
