@@ -54,6 +54,15 @@ def test_a_claim_whose_answer_was_lost_is_known_again() -> None:
     assert again.history is None
 
 
+def test_a_client_claims_again_what_it_never_ran() -> None:
+    """The answer to its claim was lost, or its lock before it could begin."""
+    history = History().with_run(claim(1000, "client:1"))
+
+    assert decide(history, claim(1000, "client:2"), Rules(in_order=True), 1000).claimed
+    assert not decide(history, claim(1000, "client:2"), Rules(), 1000).claimed
+    assert not decide(history, claim(1000, "other:2"), Rules(in_order=True), 1000).claimed
+
+
 def test_an_earlier_tick_is_still_to_be_claimed_after_a_later_one() -> None:
     """An instance whose clock is ahead begins with a later tick than the others."""
     history = History().with_run(run(14_000))

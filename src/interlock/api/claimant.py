@@ -34,7 +34,8 @@ class LockClaimant:
         self.lock, self.session = lock, lock._session
         self.name, self.rules, self.schedule, self.keep = name, rules, schedule, keep
         self.clock, self.wall = now, wall
-        self.by = str(introduction(self.session.identity))
+        self.identity = self.session.identity
+        self.by = str(introduction(self.identity))
 
     @property
     def register(self) -> tuple[RegisterStore, str]:

@@ -9,7 +9,7 @@ from ..errors import AcquireTimeout, OutcomeUnknown, StoreUnavailable
 from ..recipes.lock import ANSWER, Clock
 from ..spi import RegisterStore
 from ..steps import Steps
-from .history import History, Rules, Run, decide, finished, packed, unpacked
+from .history import RUNNING, History, Rules, Run, decide, finished, packed, unpacked
 
 T = TypeVar("T")
 
@@ -21,8 +21,9 @@ class Claimant(Protocol):
     """What claims runs of one name: a client, a lock and a register."""
 
     name: str
-    #: The process, as people know it.
+    #: The process, as people know it; and what its owners begin with.
     by: str
+    identity: str
     rules: Rules
     #: How a schedule is told; nothing for what is done once.
     schedule: str
@@ -107,7 +108,7 @@ def take(claimant: Claimant, tick: int, timeout: float, newest: int) -> Steps[Be
     try:
         claim = Run(
             claimant.name,
-            "running",
+            RUNNING,
             tick / 1000,
             claimant.by,
             hold.owner,
@@ -142,7 +143,10 @@ def conclude(claimant: Claimant, run: Run, keep: float) -> Steps[None]:
 def settled(claimant: Claimant, history: History, tick: int) -> Run | None:
     """The run of a tick, if this claimant can do nothing more about it."""
     run = history.run_of(tick)
-    return None if run is None or run.state in claimant.rules.again else run
+    if run is None or run.state in claimant.rules.again:
+        return None
+    mine = claimant.rules.in_order and run.owner.startswith(f"{claimant.identity}:")
+    return None if mine and run.state == RUNNING else run
 
 
 def take_within(

@@ -129,6 +129,9 @@ class Rules(NamedTuple):
     deaths: int = 3
     #: Whether a tick waits for a run that overlaps it; otherwise it is skipped.
     queues: bool = False
+    #: Whether a client settles one tick after the other: then a claim of its own that it finds is
+    #: one that it never ran, because its answer, or its lock, was lost.
+    in_order: bool = False
 
 
 class Decision(NamedTuple):
@@ -147,7 +150,7 @@ def decide(history: History, claim: Run, rules: Rules, newest: int) -> Decision:
     there = history.run_of(claim.tick)
     if there is not None and there.owner == claim.owner:
         return Decision(claim, True)  # the claim was written, though its answer was lost
-    if there is not None:
+    if there is not None and not (rules.in_order and _of_one_client(there, claim)):
         return _again(history, claim, there, rules)
     overlapping = history.overlapping(claim.tick)
     if overlapping is not None and not (rules.queues and claim.tick == newest):
@@ -155,6 +158,11 @@ def decide(history: History, claim: Run, rules: Rules, newest: int) -> Decision:
         skipped = replace(claim, state=SKIPPED, error=words, owner="", token=0, began=0.0)
         return Decision(skipped, False, history.with_run(skipped))
     return Decision(claim, True, history.with_run(claim))
+
+
+def _of_one_client(there: Run, claim: Run) -> bool:
+    client = claim.owner.rpartition(":")[0]
+    return there.state == RUNNING and there.owner.rpartition(":")[0] == client
 
 
 def _again(history: History, claim: Run, there: Run, rules: Rules) -> Decision:

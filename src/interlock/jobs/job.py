@@ -95,7 +95,7 @@ def checked_job(
         least,
         _within(gap / 2, SHORTEST_GRACE, LONGEST_GRACE) if late is None else late,
         max(KEEP, 3 * gap),
-        Rules(UNFINISHED if retry_dead else (), queues=overlap == "queue"),
+        Rules(UNFINISHED if retry_dead else (), queues=overlap == "queue", in_order=True),
         missed == "once",
     )
 

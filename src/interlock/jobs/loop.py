@@ -138,10 +138,7 @@ class JobLoop:
         while not host.stopping:
             try:
                 answer = yield from ask()
-            except LockLost as lost:  # before anything was run
-                host.say("warning", f"job {self._job.name!r} could not begin: {lost}")
-                return None
-            except StoreError as failure:
+            except (LockLost, StoreError) as failure:  # before anything was run
                 self._tell_silence(failure)
             else:
                 self._tell_answer()
@@ -151,7 +148,7 @@ class JobLoop:
             yield from park(host.wakes, host.clock() + UNREACHABLE)
         return None
 
-    def _tell_silence(self, failure: StoreError) -> None:
+    def _tell_silence(self, failure: LockLost | StoreError) -> None:
         if not self._silent:
             self._silent = True
             self._host.say(
