@@ -133,11 +133,11 @@ class RegisterStore(Protocol):
     A register is no lock: it has a namespace of its own, and no owner.
     """
 
-    def read(self, name: str, until: float) -> Steps[Register | None]:
+    def fetch(self, name: str, until: float) -> Steps[Register | None]:
         """The text and its version; None when there is none, or it has ended."""
         ...
 
-    def write(self, name: str, text: str, version: int, keep: float, until: float) -> Steps[bool]:
+    def swap(self, name: str, text: str, version: int, keep: float, until: float) -> Steps[bool]:
         """Replace the text of this version (0: where there is none) by another one, which ends
         `keep` seconds later unless it is written again; False when another version is there.
 

@@ -25,11 +25,11 @@ class Registers:
         self._store = client._session.backend.registers
 
     def read(self, name: str) -> Register | None:
-        found: Register | None = self._run(lambda: self._store.read(name, now() + 5))
+        found: Register | None = self._run(lambda: self._store.fetch(name, now() + 5))
         return found
 
     def write(self, name: str, text: str, version: int, keep: float = math.inf) -> bool:
-        return bool(self._run(lambda: self._store.write(name, text, version, keep, now() + 5)))
+        return bool(self._run(lambda: self._store.swap(name, text, version, keep, now() + 5)))
 
     def _run(self, steps: Any) -> Any:
         def ask() -> Any:
@@ -88,7 +88,7 @@ def test_a_text_ends_and_can_be_written_anew(registers: Registers) -> None:
 def test_of_many_writers_one_is_first(world: World, url: str) -> None:
     sessions = [world.connect(url)._session for _ in range(8)]
     writes = [
-        partial(session.backend.registers.write, "r", f"writer {number}", 0, math.inf)
+        partial(session.backend.registers.swap, "r", f"writer {number}", 0, math.inf)
         for number, session in enumerate(sessions)
     ]
 

@@ -31,7 +31,7 @@ async def run_in_tasks(session: Any, loops: Loops) -> None:
 
 
 async def _drive(session: Any, loop: JobLoop, loops: Loops) -> None:
-    await session.run(loop.run())
+    await session.run(loop.steps())
 
 
 def _stop(loops: Loops) -> None:

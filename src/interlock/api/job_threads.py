@@ -19,7 +19,7 @@ Loops = Sequence[tuple[JobLoop, LoopHost]]
 HOUR = 3600.0
 
 
-class Crew:
+class JobThreads:
     """The threads of the loops, as the one sees them that waits for their end."""
 
     def __init__(self, session: Any, loops: Loops) -> None:
@@ -45,7 +45,7 @@ class Crew:
     def _drive(self, loop: JobLoop) -> None:
         failure: Any = None
         try:
-            self._session.run(loop.run())
+            self._session.run(loop.steps())
         except BaseException as error:
             failure = error
             self.stop()
@@ -58,13 +58,13 @@ class Crew:
 
 def run_in_threads(session: Any, loops: Loops) -> None:
     """Run loops until they have ended; the first failure of one ends the others, and is raised."""
-    crew = Crew(session, loops)
-    with _stopped_by_signals(crew):
-        crew.run()
+    threads = JobThreads(session, loops)
+    with _stopped_by_signals(threads):
+        threads.run()
 
 
 @contextmanager
-def _stopped_by_signals(crew: Crew) -> Iterator[None]:
+def _stopped_by_signals(threads: JobThreads) -> Iterator[None]:
     """In the main thread the first signal stops the loops, and the next one does what it did
     before."""
     if threading.current_thread() is not threading.main_thread():
@@ -75,7 +75,7 @@ def _stopped_by_signals(crew: Crew) -> Iterator[None]:
     def stop(number: int, frame: object) -> None:
         log.info("%s: no job begins any more; the running ones end", signal.Signals(number).name)
         _restore(before)
-        crew.stop()
+        threads.stop()
 
     for each in before:
         signal.signal(each, stop)

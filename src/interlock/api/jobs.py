@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from typing import Any, Literal, TypeVar
@@ -23,7 +23,6 @@ from . import claimant
 from .claimant import TaskLoopHost, ThreadLoopHost
 
 F = TypeVar("F", bound=Callable[..., Any])
-AF = TypeVar("AF", bound=Callable[..., Coroutine[Any, Any, Any]])
 
 #: Next ticks that `jobs()` tells.
 TOLD = 3
@@ -83,7 +82,7 @@ def _info(session: Any, job: Job) -> Steps[JobInfo]:
     until = now() + ANSWER
     backend = session.backend
     read, looked = yield from all_of_them(
-        backend.registers.read(job.lock, until), backend.locks.look(job.lock, until)
+        backend.registers.fetch(job.lock, until), backend.locks.look(job.lock, until)
     )
     history = unpacked(job.name, None if read is None else read.text)
     due = [job.schedule.after(int(claimant.wall() * 1000))]
@@ -238,7 +237,7 @@ class AsyncJobs(BaseJobs):
         missed: Literal["skip", "once"] = "skip",
         overlap: Literal["skip", "queue"] = "skip",
         retry_dead: bool = False,
-    ) -> Callable[[AF], AF]:
+    ) -> Callable[[F], F]:
         """Run the decorated function at each tick of a schedule, on one instance of all.
 
         `schedule` has five fields as in crontab, or six with the seconds first, or is `@daily` and
@@ -263,7 +262,7 @@ class AsyncJobs(BaseJobs):
         missed: Literal["skip", "once"] = "skip",
         overlap: Literal["skip", "queue"] = "skip",
         retry_dead: bool = False,
-    ) -> Callable[[AF], AF]:
+    ) -> Callable[[F], F]:
         """Run the decorated function every so often, on one instance of all: `every("30s")`.
 
         Ticks are multiples of the period since 1970, so that all instances have the same.  Terms
@@ -274,8 +273,8 @@ class AsyncJobs(BaseJobs):
 
     def _registering(
         self, schedule: Schedule, name: str | None, terms: dict[str, Any]
-    ) -> Callable[[AF], AF]:
-        def register(function: AF) -> AF:
+    ) -> Callable[[F], F]:
+        def register(function: F) -> F:
             _refuse(function, is_async=True)
             self._register(schedule, name, function, terms)
             return function

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 from ..drive import now
 from ..errors import LockLost, UsageError
 from ..jobs import once
-from ..jobs.claims import Begun, read
+from ..jobs.claims import Begun, history_of
 from ..jobs.history import RUNNING, Rules, Run
 from ..model import Seconds, checked_name, checked_terms, checked_timeout, spelled
 from ..recipes.lock import ANSWER
@@ -98,7 +98,7 @@ class BaseOnce(Described):
     def _record(self) -> Steps[Run | None]:
         claimant = self._claimant(self._own_key())
         look = claimant.session.backend.locks.look(claimant.lock.name, now() + ANSWER)
-        history, info = yield from all_of_them(read(claimant), look)
+        history, info = yield from all_of_them(history_of(claimant), look)
         return next(iter(told_runs(history, info)), None)
 
     def __repr__(self) -> str:

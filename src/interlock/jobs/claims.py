@@ -67,10 +67,10 @@ class Settled(NamedTuple):
 # --- the register --------------------------------------------------------------------------------
 
 
-def read(claimant: Claimant) -> Steps[History]:
+def history_of(claimant: Claimant) -> Steps[History]:
     """What is known of a name.  One round trip."""
     store, name = claimant.register
-    register = yield from store.read(name, claimant.clock() + ANSWER)
+    register = yield from store.fetch(name, claimant.clock() + ANSWER)
     history = unpacked(claimant.name, None if register is None else register.text)
     claimant.notice(history)
     return history
@@ -83,13 +83,13 @@ def change(
     written then is seen.  Two round trips, if no client is."""
     store, name = claimant.register
     for _ in range(RACES):
-        register = yield from store.read(name, claimant.clock() + ANSWER)
+        register = yield from store.fetch(name, claimant.clock() + ANSWER)
         text, version = (None, 0) if register is None else register
         outcome, history = decided(unpacked(claimant.name, text))
         if history is None:
             return outcome
         history = history._replace(schedule=claimant.schedule, by=claimant.by)
-        write = store.write(name, packed(history), version, keep, claimant.clock() + ANSWER)
+        write = store.swap(name, packed(history), version, keep, claimant.clock() + ANSWER)
         try:
             if (yield from write):
                 return outcome
@@ -158,7 +158,7 @@ def take_within(
     While the lock is busy it is read again, because its holder may have settled this very tick.
     """
     while True:
-        history = yield from read(claimant)
+        history = yield from history_of(claimant)
         run = settled(claimant, history, tick)
         if run is not None:
             return Settled(run, False)

@@ -14,12 +14,13 @@ A generator of steps: threads and tasks run the same one.  What the user's funct
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..errors import LockLost, StoreError
 from ..steps import Steps, Wakes, outside, park
 from ..words import duration
-from .claims import Begun, Claimant, Settled, conclude, read, take_within
+from .claims import Begun, Claimant, Settled, conclude, history_of, take_within
 from .history import DONE, FAILED, LOST, SKIPPED, STOPPED, Run
 from .job import Job
 
@@ -55,7 +56,7 @@ class JobLoop:
         self._job, self._host = job, host
         self._schedule, self._silent, self._warned = job.schedule, False, ""
 
-    def run(self) -> Steps[None]:
+    def steps(self) -> Steps[None]:
         """Run the job at its ticks until the host is stopping."""
         tick = yield from self._first()
         while tick is not None:
@@ -71,7 +72,7 @@ class JobLoop:
         catches up."""
         if not self._job.catches_up:
             return self._schedule.after(self._now())
-        history = yield from self._bear(lambda: read(self._host))
+        history = yield from self._ask(lambda: history_of(self._host))
         if history is None:
             return None
         last = self._schedule.latest(self._now())
@@ -109,7 +110,7 @@ class JobLoop:
         host = self._host
         late = max(0.0, host.wall() - tick / 1000)
         limit = host.clock() + max(self._job.grace - late, 0.0)
-        taken = yield from self._bear(lambda: take_within(host, tick, limit, self._newest), limit)
+        taken = yield from self._ask(lambda: take_within(host, tick, limit, self._newest), limit)
         if isinstance(taken, Begun):
             yield from self._run(taken)
         elif isinstance(taken, Settled):
@@ -132,7 +133,7 @@ class JobLoop:
                 "warning", f"job {self._job.name!r} is skipped for {_told(run.tick)}: {run.error}"
             )
 
-    def _bear(self, ask: Any, limit: float | None = None) -> Steps[Any]:
+    def _ask(self, ask: Callable[[], Steps[Any]], limit: float | None = None) -> Steps[Any]:
         """Ask until the store answers, it is `limit`, or the host is stopping: then None."""
         host = self._host
         while not host.stopping:

@@ -11,7 +11,7 @@ from ..errors import AcquireTimeout, LockLost, StoreError, UsageError
 from ..model import FOREVER, Seconds, as_seconds, spelled
 from ..steps import Steps
 from ..words import shown
-from .claims import Begun, Claimant, Settled, conclude, read, settled, take
+from .claims import Begun, Claimant, Settled, conclude, history_of, settled, take
 from .history import DONE, FAILED, LOST, RUNNING, STOPPED, Rules, Run
 
 #: What the names of its locks and registers start with.
@@ -50,14 +50,14 @@ def enter(claimant: Claimant, timeout: float) -> Steps[Begun | Run]:
     that it is still running after that.
     """
     until = claimant.clock() + timeout
-    history = yield from read(claimant)
+    history = yield from history_of(claimant)
     run = settled(claimant, history, TICK)
     if run is not None and run.state != RUNNING:
         return run
     try:
         taken = yield from take(claimant, TICK, max(0.0, until - claimant.clock()), TICK)
     except AcquireTimeout:
-        return (yield from read(claimant)).run_of(TICK) or Run(claimant.name, RUNNING, 0.0)
+        return (yield from history_of(claimant)).run_of(TICK) or Run(claimant.name, RUNNING, 0.0)
     return taken.run if isinstance(taken, Settled) else taken
 
 

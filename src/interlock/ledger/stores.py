@@ -161,10 +161,10 @@ class LedgerLatches(LedgerLocks):
 class LedgerRegisters:
     """Registers: see `spi.RegisterStore`.  Every operation is one round trip."""
 
-    def read(self, name: str, until: float) -> Steps[Register | None]:
+    def fetch(self, name: str, until: float) -> Steps[Register | None]:
         return call(registers.read_register, (name,), (), until)
 
-    def write(self, name: str, text: str, version: int, keep: float, until: float) -> Steps[bool]:
+    def swap(self, name: str, text: str, version: int, keep: float, until: float) -> Steps[bool]:
         args = (text, version, keep)
         return call(registers.write_register, (name,), args, until, _written)
 

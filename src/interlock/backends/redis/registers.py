@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from ...ledger import GRANTED
@@ -11,6 +10,9 @@ from ...steps import Steps, call
 from .keys import own_key
 from .scripts import ms, script, text
 
+#: Seconds: a hundred years, so that what is kept for ever needs no command of its own.
+FOR_EVER = 100 * 365.25 * 86_400
+
 
 class RedisRegisters:
     """See `spi.RegisterStore`.  Every operation is one round trip."""
@@ -18,11 +20,11 @@ class RedisRegisters:
     def __init__(self) -> None:
         self._read, self._write = script("register_read"), script("register_write")
 
-    def read(self, name: str, until: float) -> Steps[Register | None]:
+    def fetch(self, name: str, until: float) -> Steps[Register | None]:
         return call(self._read, (own_key("register", name),), (), until, _read)
 
-    def write(self, name: str, text: str, version: int, keep: float, until: float) -> Steps[bool]:
-        args = (text, version, 0 if keep == math.inf else ms(keep))
+    def swap(self, name: str, text: str, version: int, keep: float, until: float) -> Steps[bool]:
+        args = (text, version, ms(min(keep, FOR_EVER)))
         return call(self._write, (own_key("register", name),), args, until, _written)
 
 

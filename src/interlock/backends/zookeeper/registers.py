@@ -81,20 +81,20 @@ class ZkRegisters:
         digest = hashlib.sha256(name.encode()).hexdigest()
         return f"{self._root}/{digest[:2]}/{digest}"
 
-    def read(self, name: str, until: float) -> Steps[Register | None]:
+    def fetch(self, name: str, until: float) -> Steps[Register | None]:
         (answer,) = yield from ask(name, [Get(self._path(name))], until)
         found = _stored(answer)
         if found is None or found[0].until <= time.time():
             return None
         return Register(found[0].text, found[1])
 
-    def write(self, name: str, text: str, version: int, keep: float, until: float) -> Steps[bool]:
+    def swap(self, name: str, text: str, version: int, keep: float, until: float) -> Steps[bool]:
         data = StoredText(text, time.time() + keep).packed(name)
         if version:
-            return (yield from self._replace(name, data, version, until))
+            return (yield from self._put(name, data, version, until))
         return (yield from self._make(name, data, until))
 
-    def _replace(self, name: str, data: bytes, version: int, until: float) -> Steps[bool]:
+    def _put(self, name: str, data: bytes, version: int, until: float) -> Steps[bool]:
         put = Put(self._path(name), data, version % (1 << WRITES))
         (answer,) = yield from ask(name, [put], until)
         return not isinstance(answer.value, Refusal)
@@ -120,7 +120,7 @@ class ZkRegisters:
             return False
         if found.value is Refusal.MISSING:
             return False  # it has just been removed: the caller reads again
-        return (yield from self._replace(name, data, _version(found), until))
+        return (yield from self._put(name, data, _version(found), until))
 
     # --- what has ended -----------------------------------------------------------------------
 

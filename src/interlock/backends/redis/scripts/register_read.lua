@@ -7,6 +7,6 @@
 --
 -- Changes nothing.
 
-local text, version = unpack(redis.call('HMGET', KEYS[1], 'text', 'version'))
+local text, version = redis.call('HGET', KEYS[1], 'text'), redis.call('HGET', KEYS[1], 'version')
 if not text then return {0} end
 return {1, text, version}
