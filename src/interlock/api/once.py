@@ -97,8 +97,10 @@ class BaseOnce(Described):
 
     def _record(self) -> Steps[Run | None]:
         claimant = self._claimant(self._own_key())
-        look = claimant.session.backend.locks.look(claimant.lock.name, now() + ANSWER)
-        history, info = yield from all_of_them(history_of(claimant), look)
+        locks, until = claimant.session.backend.locks, now() + ANSWER
+        history, info = yield from all_of_them(
+            history_of(claimant), locks.look(claimant.lock.name, until)
+        )
         return next(iter(told_runs(history, info)), None)
 
     def __repr__(self) -> str:

@@ -89,9 +89,9 @@ def change(
         if history is None:
             return outcome
         history = history._replace(schedule=claimant.schedule, by=claimant.by)
-        write = store.swap(name, packed(history), version, keep, claimant.clock() + ANSWER)
+        until = claimant.clock() + ANSWER
         try:
-            if (yield from write):
+            if (yield from store.swap(name, packed(history), version, keep, until)):
                 return outcome
         except OutcomeUnknown:
             continue
