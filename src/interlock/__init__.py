@@ -13,10 +13,12 @@ import logging as _logging
 from .api.client import Client
 from .api.connect import connect
 from .api.hold import Hold, Permit, RwHold
+from .api.jobs import JobInfo
 from .api.latch import Latch
 from .api.lock import Lock
 from .api.multihold import MultiHold
 from .api.multilock import MultiLock, all_of, majority_of
+from .api.once import Once
 from .api.registry import register_backend
 from .api.rwlock import RwLock
 from .api.semaphore import Semaphore
@@ -34,6 +36,7 @@ from .errors import (
     UsageError,
 )
 from .events import Event, Observer
+from .jobs import Run
 from .model import Finding, Holder, LockInfo
 
 __version__ = "0.1.0"
@@ -46,6 +49,7 @@ __all__ = [
     "Hold",
     "Holder",
     "InterlockError",
+    "JobInfo",
     "Latch",
     "Lock",
     "LockInfo",
@@ -54,8 +58,10 @@ __all__ = [
     "MultiLock",
     "NotHeld",
     "Observer",
+    "Once",
     "OutcomeUnknown",
     "Permit",
+    "Run",
     "RwHold",
     "RwLock",
     "Semaphore",

@@ -11,6 +11,7 @@ from .api.multihold import AsyncMultiHold as MultiHold
 from .api.multilock import AsyncMultiLock as MultiLock
 from .api.multilock import aall_of as all_of
 from .api.multilock import amajority_of as majority_of
+from .api.once import AsyncOnce as Once
 from .api.rwlock import AsyncRwLock as RwLock
 from .api.semaphore import AsyncSemaphore as Semaphore
 
@@ -21,6 +22,7 @@ __all__ = [
     "Lock",
     "MultiHold",
     "MultiLock",
+    "Once",
     "Permit",
     "RwHold",
     "RwLock",

@@ -101,6 +101,13 @@ class Busy(NamedTuple):
     placed: bool = False
 
 
+class Register(NamedTuple):
+    """A small text that a store keeps under a name, and which version of it."""
+
+    text: str
+    version: int
+
+
 @dataclass(frozen=True)
 class Holder:
     """A client that holds a lock, as far as the store knows."""

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from .errors import StoreError, Unsupported
-from .model import KIND_CODES, Busy, Finding, Holder, LockInfo, validity
+from .model import KIND_CODES, Busy, Finding, Holder, LockInfo, Register, validity
 from .steps import Call, Enough, Flight, Reply, Steps, Wakes, answered
 
 
@@ -124,6 +124,25 @@ class LatchStore(LockStore, Protocol):
 
     def count_down(self, name: str, owner: str, until: float) -> Steps[int]:
         """Count once for each `owner`, however often it is said; answers what is left."""
+        ...
+
+
+class RegisterStore(Protocol):
+    """Registers: small texts that are changed by compare-and-set.  Jobs keep in them what has run.
+
+    A register is no lock: it has a namespace of its own, and no owner.
+    """
+
+    def fetch(self, name: str, until: float) -> Steps[Register | None]:
+        """The text and its version; None when there is none, or it has ended."""
+        ...
+
+    def swap(self, name: str, text: str, version: int, keep: float, until: float) -> Steps[bool]:
+        """Replace the text of this version (0: where there is none) by another one, which ends
+        `keep` seconds later unless it is written again; False when another version is there.
+
+        A second write of the same says False: read what is there.
+        """
         ...
 
 
@@ -277,6 +296,8 @@ class Backend(Protocol):
     def writers(self) -> RwStore: ...
     @property
     def latches(self) -> LatchStore: ...
+    @property
+    def registers(self) -> RegisterStore: ...
     def semaphores(self, permits: int | None, weight: int) -> PermitStore:
         """Semaphores whose acquisitions take `weight` permits; the same for the same terms."""
         ...
@@ -323,6 +344,7 @@ _PRIMITIVES = {
     "readers": "rwlock",
     "writers": "rwlock",
     "latches": "latch",
+    "registers": "cron(), every() or once",
 }
 
 _COMPLETE = "memory://, SQLite, Redis and ZooKeeper"
@@ -447,6 +469,7 @@ class BaseBackend(ABC):
     readers: RwStore = _missing()
     writers: RwStore = _missing()
     latches: LatchStore = _missing()
+    registers: RegisterStore = _missing()
     directory: Directory
 
     def __init__(self, label: str) -> None:

@@ -199,6 +199,11 @@ def elsewhere(run: Callable[[Steps[R]], Any], steps: Steps[R]) -> Steps[R]:
     return result
 
 
+def outside(run: Callable[[Any], Any], argument: Any) -> Steps[Any]:
+    """Run code of the user's, in this thread or awaited by this task.  No round trip."""
+    return (yield Elsewhere(run, argument))
+
+
 def begin(client: OfLink, calls: tuple[Call, ...]) -> Steps[Flight | None]:
     """Send calls to the store of a client; their replies are awaited apart.  No round trip."""
     flight: Flight | None = yield Begin(client, calls)

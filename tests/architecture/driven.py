@@ -23,6 +23,7 @@ DRIVERS = {
     "run_by",
     "abreast",
     "side_by_side",
+    "all_of_them",
 }
 
 #: Objects whose methods are named like those of stores but answer at once.

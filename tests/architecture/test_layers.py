@@ -24,6 +24,7 @@ ORDER = [
     ("parking", "passwords", "tasks"),
     ("links",),
     ("backends",),
+    ("jobs",),
     ("session",),
     ("api",),
     ("interlock",),

@@ -7,7 +7,18 @@ import pytest
 from .source import Module, modules
 from .test_layers import layer
 
-PURE = {"words", "errors", "model", "steps", "abreast", "events", "spi", "ledger", "recipes"}
+PURE = {
+    "words",
+    "errors",
+    "model",
+    "steps",
+    "abreast",
+    "events",
+    "spi",
+    "ledger",
+    "recipes",
+    "jobs",
+}
 
 FORBIDDEN = {
     "asyncio",

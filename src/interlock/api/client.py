@@ -21,9 +21,11 @@ from . import inspection
 from .copying import Single, remake
 from .decorator import locked_async, locked_sync, patience
 from .factories import Factories
+from .jobs import AsyncJobs, Jobs
 from .latch import AsyncLatch, Latch
 from .lock import AsyncLock, Lock
 from .multilock import AsyncMultiLock, MultiLock, aall_of, all_of
+from .once import AsyncOnce, Once
 from .rwlock import AsyncRwLock, RwLock
 from .semaphore import AsyncSemaphore, Semaphore
 
@@ -51,7 +53,7 @@ class SingleClient(Single):
         return f"<{type(self).__name__} {session.backend.label} holding {held}>"
 
 
-class Client(Factories[Lock, RwLock, Semaphore, Latch, MultiLock], SingleClient):
+class Client(Factories[Lock, RwLock, Semaphore, Latch, MultiLock], Jobs, SingleClient):
     """A client for threads: make one for each process and store, and share it."""
 
     __slots__ = ("__weakref__", "_session")
@@ -104,6 +106,26 @@ class Client(Factories[Lock, RwLock, Semaphore, Latch, MultiLock], SingleClient)
         terms = checked_terms(spelled("lease", lease), renew, spelled("max_hold", max_hold))
         wait = patience(spelled("timeout", timeout), on_busy)
         return locked_sync(self._lock_for(terms, wait), name, on_busy)
+
+    def once(
+        self,
+        key: str | Callable[..., str],
+        *,
+        remember: Seconds | str | None = None,
+        timeout: Seconds | str | None = None,
+        retry_failed: bool = True,
+        retry_dead: bool = True,
+    ) -> Once:
+        """What is done once in the whole cluster: ever, or once in `remember` seconds.
+
+        Decorate a function, whose key may be built from its arguments (`"paid:{order_id}"`), and
+        which returns None where it was done before; or enter it as a block, which has a hold if it
+        has to be done, and otherwise None.  While another client does it, this one waits for the
+        end, `timeout` seconds at most.  What failed is done again by the next that comes, and so
+        is what was begun by a process that died, unless `retry_failed` or `retry_dead` says no.
+        Cost: one round trip where it was done before, seven to do it.
+        """
+        return Once(self, key, remember, timeout, retry_failed, retry_dead)
 
     def inspect(self, name: str) -> LockInfo | None:
         """What a name is in use as, who holds it, and how many wait; None when it is not.
@@ -169,7 +191,9 @@ class Client(Factories[Lock, RwLock, Semaphore, Latch, MultiLock], SingleClient)
 
 
 class AsyncClient(
-    Factories[AsyncLock, AsyncRwLock, AsyncSemaphore, AsyncLatch, AsyncMultiLock], SingleClient
+    Factories[AsyncLock, AsyncRwLock, AsyncSemaphore, AsyncLatch, AsyncMultiLock],
+    AsyncJobs,
+    SingleClient,
 ):
     """A client for tasks: make one for each event loop and store, and share it."""
 
@@ -223,6 +247,26 @@ class AsyncClient(
         terms = checked_terms(spelled("lease", lease), renew, spelled("max_hold", max_hold))
         wait = patience(spelled("timeout", timeout), on_busy)
         return locked_async(self._lock_for(terms, wait), name, on_busy)
+
+    def once(
+        self,
+        key: str | Callable[..., str],
+        *,
+        remember: Seconds | str | None = None,
+        timeout: Seconds | str | None = None,
+        retry_failed: bool = True,
+        retry_dead: bool = True,
+    ) -> AsyncOnce:
+        """What is done once in the whole cluster: ever, or once in `remember` seconds.
+
+        Decorate a function, whose key may be built from its arguments (`"paid:{order_id}"`), and
+        which returns None where it was done before; or enter it as a block, which has a hold if it
+        has to be done, and otherwise None.  While another client does it, this one waits for the
+        end, `timeout` seconds at most.  What failed is done again by the next that comes, and so
+        is what was begun by a process that died, unless `retry_failed` or `retry_dead` says no.
+        Cost: one round trip where it was done before, seven to do it.
+        """
+        return AsyncOnce(self, key, remember, timeout, retry_failed, retry_dead)
 
     async def inspect(self, name: str) -> LockInfo | None:
         """What a name is in use as, who holds it, and how many wait; None when it is not.

@@ -61,7 +61,7 @@ def locked_sync(
     """Decorate functions."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R | None]:
-        _refuse_generators(function)
+        refuse_generators(function)
         if inspect.iscoroutinefunction(function):
             raise UsageError(f"{function.__name__} is async: decorate it by an aio client")
         name_of = naming(function, name)
@@ -91,7 +91,7 @@ def locked_async(
     def decorate(
         function: Callable[P, Awaitable[R]],
     ) -> Callable[P, Coroutine[Any, Any, R | None]]:
-        _refuse_generators(function)
+        refuse_generators(function)
         if not inspect.iscoroutinefunction(function):
             raise UsageError(f"{function.__name__} is not async: decorate it by a plain client")
         name_of = naming(function, name)
@@ -113,7 +113,7 @@ def locked_async(
     return decorate
 
 
-def _refuse_generators(function: Callable[..., Any]) -> None:
+def refuse_generators(function: Callable[..., Any]) -> None:
     """A generator only begins when it is called; its body would run without the lock."""
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise UsageError(

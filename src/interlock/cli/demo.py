@@ -21,7 +21,7 @@ from ..api.connect import connect
 from ..errors import InterlockError
 from .demo_score import Score
 from .demo_screen import Screen, open_screen
-from .demo_script import DemoFailed, Run
+from .demo_script import DemoFailed, DemoRun
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -46,7 +46,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _play(options: argparse.Namespace, folder: Path) -> int:
     url = options.url or f"sqlite://{quote(str(folder))}/demo.db"
     with open_screen(options.plain, _reached(url), options.seconds) as screen:
-        run = Run(url, folder, options.seconds, screen)
+        run = DemoRun(url, folder, options.seconds, screen)
         try:
             run.perform()
         finally:

@@ -33,7 +33,7 @@ class DemoFailed(Exception):
     """The demo cannot go on; the sentence says why."""
 
 
-class Run:
+class DemoRun:
     """One run of the demo: its processes, its counters, its score and its screen."""
 
     def __init__(self, url: str, folder: Path, seconds: float, screen: Screen) -> None:
@@ -47,7 +47,7 @@ class Run:
         )
 
     def perform(self) -> None:
-        """Run the script to its end."""
+        """DemoRun the script to its end."""
         limit = now() + self.seconds + PATIENCE
         for _ in script(self):
             self._moment()
@@ -71,7 +71,7 @@ class Run:
                 raise DemoFailed(f"worker {worker.number} ended unexpectedly: {words}")
 
 
-def script(run: Run) -> Iterator[None]:
+def script(run: DemoRun) -> Iterator[None]:
     """The workers contend, one is killed, one is paused, the others finish."""
     yield from _enter(run)
     yield from _until_instant(run, 0.2)
@@ -82,7 +82,7 @@ def script(run: Run) -> Iterator[None]:
     yield from _finish(run)
 
 
-def _enter(run: Run) -> Iterator[None]:
+def _enter(run: DemoRun) -> Iterator[None]:
     score = run.score
     for number in range(1, WORKERS + 1):
         score.workers[number] = WorkerState(number, run.processes.start(number))
@@ -91,14 +91,14 @@ def _enter(run: Run) -> Iterator[None]:
     score.note(now(), f"{WORKERS} processes want one lock; its lease is {LEASE:g} s, kept")
 
 
-def _kill(run: Run, number: int) -> Iterator[None]:
+def _kill(run: DemoRun, number: int) -> Iterator[None]:
     yield from _lingers(run, number)
     run.processes.strike(number, signal.SIGKILL)
     run.score.strike(number, now(), "killed", "is killed with SIGKILL while it holds the lock")
     yield from _until(lambda: run.score.struck is None)
 
 
-def _pause(run: Run, number: int) -> Iterator[None]:
+def _pause(run: DemoRun, number: int) -> Iterator[None]:
     score = run.score
     yield from _lingers(run, number)
     run.processes.strike(number, signal.SIGSTOP)
@@ -112,13 +112,13 @@ def _pause(run: Run, number: int) -> Iterator[None]:
     yield from _until(lambda: number in score.losses)
 
 
-def _lingers(run: Run, number: int) -> Iterator[None]:
+def _lingers(run: DemoRun, number: int) -> Iterator[None]:
     """Have a worker stay between reading the counter and writing it."""
     run.processes.order(number, "linger")
     yield from _until(lambda: number in run.score.lingering)
 
 
-def _finish(run: Run) -> Iterator[None]:
+def _finish(run: DemoRun) -> Iterator[None]:
     for number in run.score.workers:
         run.processes.order(number, "finish")
     others = ("waits", "holds", "lingers", "idle", "ready", "paused")
@@ -130,5 +130,5 @@ def _until(true: Callable[[], bool]) -> Iterator[None]:
         yield
 
 
-def _until_instant(run: Run, share: float) -> Iterator[None]:
+def _until_instant(run: DemoRun, share: float) -> Iterator[None]:
     yield from _until(lambda: run.score.elapsed(now()) >= share * run.seconds)

@@ -52,10 +52,13 @@ from .records import Declared as Declared
 from .records import Held as Held
 from .records import Queued as Queued
 from .records import Records as Records
+from .registers import read_register as read_register
+from .registers import write_register as write_register
 from .stores import LedgerDirectory as LedgerDirectory
 from .stores import LedgerLatches as LedgerLatches
 from .stores import LedgerLocks as LedgerLocks
 from .stores import LedgerPermits as LedgerPermits
+from .stores import LedgerRegisters as LedgerRegisters
 from .stores import LedgerRw as LedgerRw
 from .stores import LedgerStores as LedgerStores
 from .stores import OtherKind as OtherKind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from ..model import MOST, Holder
+from ..model import MOST, Holder, Register
 
 #: First items of an answer.
 BUSY, GRANTED, BURIED, OTHER_KIND, UNSET = 0, 1, 2, 3, 4
@@ -54,6 +54,10 @@ class Records(Protocol):
     def declared(self, name: str) -> Declared | None: ...
     def declare(self, name: str, kind: str, number: int) -> None: ...
     def undeclare(self, name: str) -> None: ...
+
+    # Registers; each text has a version that no earlier text of any name had.
+    def register(self, name: str) -> Register | None: ...
+    def set_register(self, name: str, text: str, keep: float) -> None: ...
 
     # The queue of waiters.
     def head(self, name: str) -> Queued | None: ...

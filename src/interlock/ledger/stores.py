@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 from ..errors import StoreError, StoreMisconfigured, internal
-from ..model import KIND_CODES, Busy, Holder, LockInfo, validity
+from ..model import KIND_CODES, Busy, Holder, LockInfo, Register, validity
 from ..steps import Call, Steps, call, together
-from . import inspection, latches, locks
+from . import inspection, latches, locks, registers
 from .records import BUSY, GRANTED, OTHER_KIND, RELEASED, UNSET, WHOLE
 
 #: Holds in one renewal: enough to be cheap, few enough for other calls to get their turn.
@@ -158,6 +158,17 @@ class LedgerLatches(LedgerLocks):
         return list(answer)
 
 
+class LedgerRegisters:
+    """Registers: see `spi.RegisterStore`.  Every operation is one round trip."""
+
+    def fetch(self, name: str, until: float) -> Steps[Register | None]:
+        return call(registers.read_register, (name,), (), until)
+
+    def swap(self, name: str, text: str, version: int, keep: float, until: float) -> Steps[bool]:
+        args = (text, version, keep)
+        return call(registers.write_register, (name,), args, until, _written)
+
+
 class LedgerDirectory:
     """Which clients there are, and which names: see `spi.Directory`."""
 
@@ -183,7 +194,7 @@ class LedgerStores:
         self.fenced_locks = LedgerLocks("fenced_lock", True, label)
         self.readers, self.writers = LedgerRw("read", label), LedgerRw("write", label)
         self.latches, self.directory = LedgerLatches(label), LedgerDirectory()
-        self._permits = cache(LedgerPermits)
+        self._permits, self.registers = cache(LedgerPermits), LedgerRegisters()
 
     def semaphores(self, permits: int | None, weight: int) -> LedgerPermits:
         return self._permits("semaphore", permits, weight, self.label)
@@ -194,6 +205,10 @@ class LedgerStores:
 
 def _released(name: str, answer: int) -> bool:
     return answer == RELEASED
+
+
+def _written(name: str, answer: Sequence[Any]) -> bool:
+    return bool(answer[0] == GRANTED)
 
 
 @internal

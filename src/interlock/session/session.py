@@ -73,6 +73,9 @@ class BaseSession(Notifier):
     def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
         self.backend, self.observer, self.observed = backend, observer, observer is not None
         self.clock: Clock = now
+        #: Jobs by their names, and the loops that run them: see `api.jobs`.
+        self.jobs: dict[str, Any] = {}
+        self.loops: list[Any] = []
         self.tells_origin = bool(sys.flags.dev_mode)
         self.generation = 0
         #: What a forked child may walk out of without having walked in.

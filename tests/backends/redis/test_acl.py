@@ -82,6 +82,22 @@ def use_everything(world: World, server: Fortress) -> None:
     line_up_and_leave(world, server, first, second)
     count_down(world, server, first, second)
     look(world, first)
+    world.do(first.once("orders").record)
+    do_once(world, first)
+
+
+def do_once(world: World, client: Any) -> None:
+    """What jobs need as well."""
+
+    def block() -> None:
+        with client.once("orders"):
+            pass
+
+    async def block_async() -> None:
+        async with client.once("orders"):
+            pass
+
+    world.do(block if isinstance(world, Threads) else block_async)
 
 
 #: Ways to make something that one at a time can hold.

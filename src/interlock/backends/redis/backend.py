@@ -16,6 +16,7 @@ from .fair_locks import RedisFairLocks
 from .keys import ONE_SERVER, Layout
 from .latches import RedisLatches
 from .locks import RedisFencedLocks, RedisLocks, RedisMutexes
+from .registers import RedisRegisters
 from .restart_guard import RestartGuard
 from .rwlocks import RedisRwLocks
 from .semaphores import RedisLeasedSemaphores, RedisSemaphores
@@ -40,6 +41,7 @@ class RedisBackend:
         self.readers = RedisRwLocks("read", label, places)
         self.writers = RedisRwLocks("write", label, places)
         self.latches, self.directory = RedisLatches(label, places), RedisDirectory()
+        self.registers = RedisRegisters()
         self._semaphores, self._leased = cache(RedisSemaphores), cache(RedisLeasedSemaphores)
 
     def semaphores(self, permits: int | None, weight: int) -> RedisSemaphores:

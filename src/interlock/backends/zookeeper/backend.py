@@ -9,6 +9,7 @@ from .directory import ZkDirectory
 from .latches import ZkLatches
 from .locks import ZkFairLocks, ZkLocks
 from .namespace import Namespace
+from .registers import ZkRegisters
 from .rwlocks import ZkRwLocks
 from .semaphores import ZkSemaphores
 from .transport.transport import Transport
@@ -30,6 +31,7 @@ class ZkBackend:
         self.mutexes = ZkSemaphores("mutex", 1, 1, namespace)
         self.readers, self.writers = ZkRwLocks("read", namespace), ZkRwLocks("write", namespace)
         self.latches, self.directory = ZkLatches(namespace), ZkDirectory(namespace)
+        self.registers = ZkRegisters(namespace)
         self._semaphores = cache(partial(ZkSemaphores, namespace=namespace))
 
     def semaphores(self, permits: int | None, weight: int) -> ZkSemaphores:

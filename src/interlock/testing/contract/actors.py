@@ -24,7 +24,7 @@ AnyLock: TypeAlias = Acquirable[Any] | AsyncAcquirable[Any]
 AnyHold: TypeAlias = Hold | AsyncHold
 
 
-class Job(NamedTuple):
+class Action(NamedTuple):
     """Something to do, and where its outcome is awaited."""
 
     work: Callable[[], Any]
@@ -41,7 +41,7 @@ class Leave(NamedTuple):
 class Actor:
     """What the actors of both worlds share."""
 
-    def _put(self, order: Job | Leave) -> None:
+    def _put(self, order: Action | Leave) -> None:
         raise NotImplementedError
 
     def _enter(self, manager: Any, block: object, entered: Future[Any]) -> Any:
@@ -58,7 +58,7 @@ class Actor:
         """Let the actor do something and go on at once; the future has its outcome."""
         outcome: Future[Any] = Future()
         outcome.set_running_or_notify_cancel()
-        self._put(Job(partial(function, *args, **kwargs), outcome))
+        self._put(Action(partial(function, *args, **kwargs), outcome))
         return asyncio.wrap_future(outcome)
 
     async def do(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
@@ -109,17 +109,17 @@ class ThreadActor(Actor):
     """An actor that is a thread."""
 
     def __init__(self) -> None:
-        self._orders: queue.SimpleQueue[Job | Leave] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[Action | Leave] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._serve, args=(self,), daemon=True)
         self._thread.start()
 
-    def _put(self, order: Job | Leave) -> None:
+    def _put(self, order: Action | Leave) -> None:
         self._orders.put(order)
 
     def _serve(self, block: object) -> None:
         while True:
             order = self._orders.get()
-            if isinstance(order, Job):
+            if isinstance(order, Action):
                 _perform(order)
             elif order.block is block:
                 if order.error is not None:
@@ -140,16 +140,16 @@ class TaskActor(Actor):
     """An actor that is a task."""
 
     def __init__(self) -> None:
-        self._orders: asyncio.Queue[Job | Leave] = asyncio.Queue()
+        self._orders: asyncio.Queue[Action | Leave] = asyncio.Queue()
         self._task = asyncio.create_task(self._serve(self))
 
-    def _put(self, order: Job | Leave) -> None:
+    def _put(self, order: Action | Leave) -> None:
         self._orders.put_nowait(order)
 
     async def _serve(self, block: object) -> None:
         while True:
             order = await self._orders.get()
-            if isinstance(order, Job):
+            if isinstance(order, Action):
                 await _perform_async(order)
             elif order.block is block:
                 if order.error is not None:
@@ -166,14 +166,14 @@ class TaskActor(Actor):
             await asyncio.wait((self._task,))
 
 
-def _perform(job: Job) -> None:
+def _perform(job: Action) -> None:
     try:
         job.outcome.set_result(job.work())
     except BaseException as error:
         job.outcome.set_exception(error)
 
 
-async def _perform_async(job: Job) -> None:
+async def _perform_async(job: Action) -> None:
     try:
         result = job.work()
         job.outcome.set_result(await result if inspect.isawaitable(result) else result)

@@ -6,7 +6,10 @@ import itertools
 from collections.abc import Callable
 
 from ....ledger import Declared, Held, Queued
-from ....model import TOMBSTONE, Holder
+from ....model import TOMBSTONE, Holder, Register
+
+#: Registers that are kept without a look at which of them have ended.
+SWEEP = 64
 
 
 class MemoryRecords:
@@ -21,6 +24,9 @@ class MemoryRecords:
         self.tombs: dict[str, tuple[float, str]] = {}
         self.clients: dict[str, Holder] = {}
         self.listeners: dict[tuple[str, str], Callable[[], None]] = {}
+        #: Texts, and when they end; those that have ended are removed when there are so many.
+        self.registers: dict[str, tuple[Register, float]] = {}
+        self._sweep_at = SWEEP
         self.token = 0
 
     # --- holders -----------------------------------------------------------------------------
@@ -70,6 +76,21 @@ class MemoryRecords:
 
     def undeclare(self, name: str) -> None:
         self.declarations.pop(name, None)
+
+    # --- registers -----------------------------------------------------------------------------
+
+    def register(self, name: str) -> Register | None:
+        register, until = self.registers.get(name, (None, 0.0))
+        return register if until > self.clock() else None
+
+    def set_register(self, name: str, text: str, keep: float) -> None:
+        at = self.clock()
+        self.registers[name] = Register(text, self.next_token("", "")), at + keep
+        if len(self.registers) > self._sweep_at:
+            ended = [each for each, (_, until) in self.registers.items() if until <= at]
+            for each in ended:
+                del self.registers[each]
+            self._sweep_at = 2 * len(self.registers) + SWEEP
 
     # --- the queue -----------------------------------------------------------------------------
 

@@ -35,8 +35,8 @@ class Script:
 
     @cached_property
     def confirmable(self) -> bool:
-        """Whether it grants or renews, so that replicas can be waited for."""
-        return self.name.endswith(("_attempt", "_renew"))
+        """Whether it grants, renews or remembers, so that replicas can be waited for."""
+        return self.name.endswith(("_attempt", "_renew", "_write"))
 
     @cached_property
     def leaves(self) -> bool:

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from ....ledger import kind_of, look, names, withdrawal_reason
+from ....ledger import kind_of, look, names, read_register, withdrawal_reason
 from ....steps import Call, Reply
 from ..errors import from_sqlite, replaced, uncommitted
 from . import clock
@@ -16,7 +16,7 @@ from .statements import GLANCE
 from .watch import Topic, WaiterState
 
 #: Operations that write nothing, and so need not wait for a process that does.
-READ_ONLY = {look, kind_of, names, withdrawal_reason}
+READ_ONLY = {look, kind_of, names, withdrawal_reason, read_register}
 
 #: How often to check that the path still leads to the file that was opened.
 VERIFY_MS = 1000

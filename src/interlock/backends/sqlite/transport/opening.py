@@ -32,7 +32,7 @@ from .making import Inode as Inode
 from .making import prepare_file
 
 #: "ilck" in the header of the file, and the version of its format.
-APPLICATION, VERSION = 0x696C636B, 2
+APPLICATION, VERSION = 0x696C636B, 3
 
 #: Each commit copies whole pages, so small ones are faster: a record has some 100 bytes.
 PAGE_BYTES = 1024

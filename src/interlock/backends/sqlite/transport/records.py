@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ....ledger import Declared, Held, Queued, Records, withdraw
-from ....model import TOMBSTONE, Holder, use_of_owner
+from ....model import TOMBSTONE, Holder, Register, use_of_owner
 from ..errors import estranged
 from . import statements as sql
 from .clock import wall_us
@@ -139,6 +139,19 @@ class SqliteRecords:
         self._execute(sql.UNDECLARE, (name,))
         if self._fetched == name:
             self._declared = None
+
+    # --- registers -------------------------------------------------------------------------
+
+    def register(self, name: str) -> Register | None:
+        row = self._execute(sql.REGISTER, (name, wall_us() // 1000)).fetchone()
+        return None if row is None else Register(*row)
+
+    def set_register(self, name: str, text: str, keep: float) -> None:
+        at = wall_us() // 1000
+        self._execute(sql.SWEEP_REGISTERS, (at,))
+        until = min(at + keep * 1000, sql.FOR_EVER)
+        version = self.next_token(name, "")
+        self._execute(sql.SET_REGISTER, (name, text, version, math.ceil(until)))
 
     # --- the queue -------------------------------------------------------------------------
 

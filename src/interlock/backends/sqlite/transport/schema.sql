@@ -1,4 +1,4 @@
--- The format of a lock file, version 2.  Instants are whole milliseconds of the machine's
+-- The format of a lock file, version 3.  Instants are whole milliseconds of the machine's
 -- CLOCK_BOOTTIME; they are void as soon as the machine has booted again.
 
 -- Holders: a row for each owner's share of a name.  Under the empty name, which no client can
@@ -49,3 +49,13 @@ CREATE TABLE clients (
     started REAL,
     seen_ms INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+-- Registers: texts that outlive the processes and boots of the machine, so their ends are
+-- instants of the wall clock.
+CREATE TABLE registers (
+    name TEXT PRIMARY KEY,
+    text TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX registers_by_end ON registers (until_ms);

@@ -37,6 +37,17 @@ SELECT name FROM facts UNION SELECT name FROM records WHERE name != '' AND until
 DECLARE = "INSERT OR REPLACE INTO facts (name, kind, number) VALUES (?, ?, ?)"
 UNDECLARE = "DELETE FROM facts WHERE name = ?"
 
+# --- registers -------------------------------------------------------------------------------
+
+#: An end that no clock reaches: what is kept for ever.
+FOR_EVER = 2**53
+
+REGISTER = "SELECT text, version FROM registers WHERE name = ? AND until_ms > ?"
+SET_REGISTER = """
+INSERT OR REPLACE INTO registers (name, text, version, until_ms) VALUES (?, ?, ?, ?)
+"""
+SWEEP_REGISTERS = "DELETE FROM registers WHERE until_ms <= ?"
+
 # --- the queue -----------------------------------------------------------------------------
 
 HEAD = "SELECT owner, weight FROM queue WHERE name = ? AND alive_ms > ? ORDER BY place LIMIT 1"

@@ -1,0 +1,12 @@
+-- register_read: the text of a name, and its version.
+--
+-- KEYS[1]  register  hash of a text and its version
+--
+-- returns {1, text, version}
+--         {0}                 there is none
+--
+-- Changes nothing.
+
+local text, version = redis.call('HGET', KEYS[1], 'text'), redis.call('HGET', KEYS[1], 'version')
+if not text then return {0} end
+return {1, text, version}
