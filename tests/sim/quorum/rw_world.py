@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
+from typing import Any
 
 from interlock.backends.redis.redlock.locks import Quorum
 from interlock.backends.redis.redlock.rwlocks import QuorumRwLocks
-from interlock.errors import InterlockError
+from interlock.errors import AcquireTimeout, InterlockError
 from interlock.model import Grant
 from interlock.recipes.lock import Acquisition, acquire, release
 from interlock.steps import Steps, park
@@ -32,6 +34,8 @@ class RwWalk(Walk):
     rw_store: Callable[[str, Quorum], QuorumRwLocks] = QuorumRwLocks
     #: Whether a writer that reads on counts as a reader from its question on.
     reads_on: bool = True
+    #: As what clients take the lock again and again, in a `StreamWorld`.
+    stream: str = "read"
 
 
 class RwClient(SimClient):
@@ -130,3 +134,57 @@ class RwWorld(QuorumWorld):
             self.seen["beside"] += 1
             if "write" in (client.mode, other.mode):
                 raise Violation(f"{client.owner} and {other.owner} both believe that they hold")
+
+
+# --- progress ------------------------------------------------------------------------------------
+
+#: Seconds within which a client gets in among others that come again and again.
+PROMPT = 8.0
+
+#: No message is lost, late or doubled, and no node restarts.
+QUIET: dict[str, Any] = {
+    **dict.fromkeys(("late", "lost", "doubled", "stands"), (0,)),
+    "restarts": 0,
+}
+
+
+class StreamClient(RwClient):
+    """Takes the lock again and again, one over another; the last client wants it once, in the
+    other mode."""
+
+    world: StreamWorld
+
+    def _live(self) -> Steps[None]:
+        world = self.world
+        if self.number < world.walk.clients - 1:
+            yield from self._come_again()
+            return
+        yield from park(None, world.now + 2.0)
+        try:
+            yield from self._hold_as(world.other, 0, PROMPT)
+        except AcquireTimeout:
+            raise Violation(f"no {world.other} has got in for {PROMPT} s") from None
+        world.over = True
+
+    def _come_again(self) -> Steps[None]:
+        world = self.world
+        for time in count():
+            if world.over:
+                return
+            yield from self._hold_as(world.walk.stream, time, 2 * PROMPT)
+            if world.walk.stream == "write":  # or it would come before all that wait, each time
+                yield from park(None, world.now + world.random.random() / 2)
+
+    def _work(self, store: QuorumRwLocks, grant: Grant) -> Steps[None]:
+        yield from park(None, self.world.now + 0.3 + self.world.random.random() / 2)
+
+
+class StreamWorld(RwWorld):
+    """Readers, or writers, among whom one client of the other mode wants to get in."""
+
+    client_class = StreamClient
+    over = False
+
+    @property
+    def other(self) -> str:
+        return "write" if self.walk.stream == "read" else "read"
