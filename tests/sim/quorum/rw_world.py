@@ -1,7 +1,8 @@
 """Readers and writers over simulated nodes, moved by one seed: see `world`.
 
-Checked whenever a client begins to believe that it reads or writes, or goes on to: that none writes
-beside it, that none reads beside a writer, and that its token is greater than those before it.
+Checked whenever a client begins to believe that it reads or writes, or goes on to: that none
+writes beside it, that none reads beside a writer, and that its token is greater than those before
+it.
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ def writers_key(name: str) -> str:
 
 
 @cache
-def _operation(name: str) -> Script:
+def as_sent(name: str) -> Script:
+    """A script of this file, as it is sent."""
     plain = script(name)
     if name not in _VOTING:
         return plain
@@ -69,8 +70,7 @@ class QuorumRwLocks(QuorumLocks):
     def _all(self, operation: str, keys: Any, args: Any, until: float) -> list[Call]:
         if operation in _VOTING:
             keys, args = (*keys, MARKER, GUARD), (*args, *self._limits)
-        what = _operation(operation)
-        return [Call(what, keys, args, until, node) for node in range(self._nodes)]
+        return [Call(as_sent(operation), keys, args, until, node) for node in range(self._nodes)]
 
     # --- taking it -----------------------------------------------------------------------------
 

@@ -25,20 +25,20 @@ for i = 3, #fields do
   local owner, at = string.gsub(fields[i], ':write$', ''), 4 * (i - 3)
   local lock, beside, tomb, hold = names[at + 1], names[at + 2], names[at + 3], names[at + 4]
   local kind = call('TYPE', lock).ok
-  local is, number = kind == 'hash' and call('HGET', lock, 'mode'), tonumber(attempt)
+  local is = kind == 'hash' and call('HGET', lock, 'mode')
   local reads = owner == fields[i] or is == 'read'
   local wrote = is == 'write' and call('HEXISTS', lock, owner .. ':write') == 1
   local read = is == 'read' and call('HEXISTS', lock, owner) == 1 and call('EXISTS', hold) == 1
   local free = kind == 'none' or is == 'read' and owner == fields[i]
   local mine = wrote or read or free and guard_ms == 0 and not buried(tomb, math.huge)
   -- No withdrawal of an earlier attempt, however late, takes this vote back.
+  local last = wrote and call('HGET', beside, 'attempt') or call('GET', hold) or 0
+  local number = math.max(tonumber(attempt), tonumber(last))
   if mine and reads then
-    number = math.max(number, tonumber(call('GET', hold) or 0))
     call('HDEL', lock, owner .. ':write')
     call('HSET', lock, 'mode', 'read', owner, 1)
     call('SET', hold, number, 'PX', lease_ms)
   elseif mine then
-    number = math.max(number, tonumber(call('HGET', beside, 'attempt') or 0))
     call('HSET', lock, 'mode', 'write', owner .. ':write', 1)
     call('HSET', beside, 'attempt', number)
   end
