@@ -26,7 +26,7 @@ COUNTS_ALL = {
 
 CASES = [
     case
-    for case in cases(["redlock"], kinds=("lock", "mutex"))
+    for case in cases(["redlock"], kinds=("lock", "mutex", "rwlock.write", "rwlock"))
     if case.claim.__name__ not in NEEDS_ONE_PLACE | COUNTS_ALL
 ]
 

@@ -1,10 +1,16 @@
-"""What the ledger makes of a writer that goes on as a reader."""
+"""What the ledger, and its client, make of a writer that goes on as a reader."""
 
 from __future__ import annotations
 
 import pytest
 
-from interlock.ledger import GRANTED, NOT_HELD, RELEASED
+from interlock import LockLost
+from interlock.ledger import GRANTED, NOT_HELD, RELEASED, LedgerRw
+from interlock.model import Grant, Terms, validity
+from interlock.recipes.renewal import BY_CLOCK
+from interlock.recipes.rw_lease import downgrade
+from tests.support.sim.leases import SimLease, SimRwLease
+from tests.support.sim.sessions import SimSession
 
 from .desk import LEASE, RwDesk
 
@@ -62,3 +68,32 @@ def test_question_to_write_that_comes_after_the_downgrade_makes_no_reader_a_writ
     assert desk.write("v")[0] == GRANTED
 
     assert desk.modes == {"v": "read", "a": "read"}
+
+
+class LossSession(SimSession):
+    """A session that keeps what it is told."""
+
+    cause = ""
+
+    def renewed(self, lease: SimLease) -> None: ...
+
+    def lost(self, lease: SimLease, cause: str) -> None:
+        self.cause = cause
+
+
+def test_answer_that_comes_after_the_lease_has_ended_revives_nothing() -> None:
+    now = [0.0]
+    session, store = LossSession(lambda: now[0]), LedgerRw("write", "here")
+    grant = Grant("name", "w", 7, 0.0, validity(0.0, 10.0))
+    lease = SimRwLease(session, store, ("rwlock", "name"), grant, Terms(10.0), lambda: None)
+    session.schedule.add(lease)
+    asking = downgrade(session, lease)
+    next(asking)
+
+    now[0] = 20.0  # the keeper has not noticed yet
+    with pytest.raises(LockLost):
+        asking.send(RELEASED)
+
+    assert lease.lost
+    assert session.cause == BY_CLOCK
+    assert not session.schedule.knows(lease)

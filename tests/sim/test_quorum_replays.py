@@ -70,10 +70,12 @@ class Question:
 class Stage:
     """Three nodes and a clock; that of the last node is ahead."""
 
+    node_class: type[SimNode] = SimNode
+
     def __init__(self, ahead: float = 0.0, **rules: bool) -> None:
         self.now, self._ahead = 100.0, ahead
         self.nodes = [
-            SimNode(each, self.clock, 1.0, skew, Rules(**rules))
+            self.node_class(each, self.clock, 1.0, skew, Rules(**rules))
             for each, skew in enumerate((0.0, 0.0, ahead))
         ]
         self._stores: dict[str, QuorumLocks] = {}
@@ -83,7 +85,10 @@ class Stage:
         labels = ("node0", "node1", "node2")
         ahead = self._ahead if owner.startswith("2") else 0.0
         terms = (labels, "quorum", LEASE, True, self.clock, lambda: 0.5, Proposal(ahead))
-        return self._stores.setdefault(owner, QuorumLocks("lock", Quorum(*terms)))
+        return self._stores.setdefault(owner, self._made(owner, Quorum(*terms)))
+
+    def _made(self, owner: str, quorum: Quorum) -> QuorumLocks:
+        return QuorumLocks("lock", quorum)
 
     def clock(self) -> float:
         return self.now

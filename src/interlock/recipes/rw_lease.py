@@ -11,7 +11,7 @@ from ..steps import Steps
 from .hosts import HoldingSession
 from .lease import Lease, LeaseHost
 from .local_queue import Key
-from .renewal import BY_ANSWER, NEVER
+from .renewal import BY_ANSWER, BY_CLOCK, NEVER
 from .retry import retry
 
 
@@ -91,9 +91,9 @@ def downgrade(session: HoldingSession, lease: RwLease, limit: float = NEVER) -> 
     except (OutcomeUnknown, StoreUnavailable) as failure:
         raise lease.undowngraded(failure) from failure
     lease.known = False
-    if not downgraded:
+    if not downgraded or lease.lost:  # what has ended is not revived: another may have had it
         if session.schedule.drop(lease):
-            lease.lose(BY_ANSWER)
+            lease.lose(BY_CLOCK if downgraded else BY_ANSWER)
         raise lease.lost_error(lease.cause or BY_ANSWER)
     lease.renewed(asked)
     session.schedule.settle(lease)

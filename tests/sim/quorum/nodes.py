@@ -28,6 +28,15 @@ class Rules:
     raise_checked: bool = True
     guard_heals: bool = False
     guard: bool = True
+    # --- of readers and writers ---
+    #: A renewal gives a lost vote to a reader only where none writes, to a writer only where
+    #: nothing is held, and to each as what it is.
+    readers_heal_beside_a_writer: bool = False
+    writers_heal_beside_readers: bool = False
+    writers_heal_as_readers: bool = False
+    #: A writer that waits leaves a mark, and one that gives the lock back takes away all.
+    marks: bool = True
+    marks_taken_away: bool = True
 
 
 @dataclass
@@ -48,6 +57,8 @@ class Records:
 class SimNode:
     """One node.  `rate` is how fast it counts leases, `skew` how far ahead its clock is."""
 
+    keeps: type[Records] = Records
+
     def __init__(
         self, number: int, clock: Callable[[], float], rate: float, skew: float, rules: Rules
     ) -> None:
@@ -58,11 +69,11 @@ class SimNode:
             skew,
             rules,
         )
-        self.records, self._runs, self._guard_until = Records(), 0, 0.0
+        self.records, self._runs, self._guard_until = self.keeps(), 0, 0.0
 
     def restart(self, longest: float) -> None:
         """Come back with nothing, and vote again when the longest lease is over."""
-        self.records, self._runs = Records(), self._runs + 1
+        self.records, self._runs = self.keeps(), self._runs + 1
         self._guard_until = self._now + longest + 1.0
 
     @property
@@ -97,22 +108,34 @@ class SimNode:
         guarded: int,
         run: str,
     ) -> list[Any]:
-        records, head = self.records, [f"run{self.number}.{self._runs}", str(self._micros)]
-        if self._guarded(guarded):
-            return [4, *head, 1000.0 * (self._guard_until - self._now)]
-        if self._buried(owner, attempt):
-            return [2, *head]
+        records, head = self.records, self._head
+        if (refused := self._refused(owner, attempt, guarded)) is not None:
+            return refused
         if records.holder not in (None, owner):
             return [0, *head, records.holder, 1000.0 * (records.until - self._now)]
         if self._rules.attempts and records.holder and records.attempt > attempt:
             return [2, *head]
+        records.attempt = attempt
+        self._lock(owner, lease_ms)
+        return self._granted(proposal, longest_ms)
+
+    @property
+    def _head(self) -> list[str]:
+        return [f"run{self.number}.{self._runs}", str(self._micros)]
+
+    def _refused(self, owner: str, attempt: int, guarded: int) -> list[Any] | None:
+        """What an attempt is told that is not looked at any further."""
+        if self._guarded(guarded):
+            return [4, *self._head, 1000.0 * (self._guard_until - self._now)]
+        return [2, *self._head] if self._buried(owner, attempt) else None
+
+    def _granted(self, proposal: int, longest_ms: int) -> list[Any]:
+        """Count, and say so."""
         hint = min(proposal, self._micros + SLACK) if self._rules.capped else proposal
         floor = self._micros if self._rules.clock_floor else 0
-        records.token = max(records.token + 1, floor, hint)
-        records.attempt = attempt
+        self.records.token = max(self.records.token + 1, floor, hint)
         self._keep_beside(longest_ms)
-        self._lock(owner, lease_ms)
-        return [1, *head, str(records.token)]
+        return [1, *self._head, str(self.records.token)]
 
     def _keep_beside(self, longest_ms: int) -> None:
         ahead = max(0, self.records.token - self._micros) / 1_000_000
@@ -124,13 +147,19 @@ class SimNode:
         upto = self.records.tombs[owner]
         return upto is None or upto >= attempt
 
-    def _lock(self, owner: str, lease_ms: int) -> None:
+    def _check_gone(self, owner: str) -> None:
         if owner in self.records.gone:
             raise Violation(f"{owner} holds on a node again after its withdrawal")
+
+    def _lock(self, owner: str, lease_ms: int) -> None:
+        self._check_gone(owner)
         self.records.holder, self.records.until = owner, self._now + lease_ms / 1000
 
     def _raise(self, owner: str, layout: str, token: int) -> list[Any]:
-        if self.records.holder != owner and self._rules.raise_checked:
+        return self._raised(self.records.holder == owner, token)
+
+    def _raised(self, holds: bool, token: int) -> list[Any]:
+        if not holds and self._rules.raise_checked:
             return [0]
         self.records.token = max(self.records.token, token)
         self.records.beside_until = max(self.records.beside_until, self._now + 8.0)
@@ -146,10 +175,7 @@ class SimNode:
         attempt: int | None = None,
     ) -> list[Any]:
         records = self.records
-        if attempt is None:
-            records.gone.add(owner)
-        if self._rules.tombstones:
-            self._bury(owner, attempt)
+        self._bury(owner, attempt)
         if records.holder != owner:
             return [0]
         if attempt is not None and self._rules.attempts and records.attempt > attempt:
@@ -159,6 +185,10 @@ class SimNode:
 
     def _bury(self, owner: str, attempt: int | None) -> None:
         tombs = self.records.tombs
+        if attempt is None:
+            self.records.gone.add(owner)
+        if not self._rules.tombstones:
+            return
         if attempt is None or owner not in tombs:
             tombs[owner] = attempt
         elif (upto := tombs[owner]) is not None:

@@ -46,6 +46,14 @@ class Walk:
     renewals_end: bool = True
     #: Whether what is proposed is a guess, and often a bad one.
     wild: bool = True
+    #: How often a client renews; one of these is drawn.
+    renewals: tuple[int, ...] = (0, 1, 3)
+    #: How many of the messages are late, lost or doubled, and how often a client stands still;
+    #: one of each is drawn.
+    late: tuple[float, ...] = (0.02, 0.1, 0.3)
+    lost: tuple[float, ...] = (0, 0.05, 0.2)
+    doubled: tuple[float, ...] = (0, 0.1)
+    stands: tuple[float, ...] = (0, 0.02, 0.1)
 
 
 class WildProposal(Proposal):
@@ -82,6 +90,11 @@ class SimClient:
         self.ask: Ask | None = None
         self.until, self.token, self.owner = 0.0, 0, ""
 
+    @property
+    def store(self) -> QuorumLocks:
+        """The store by which it holds."""
+        return self.world.store
+
     def believes(self, now: float) -> bool:
         return now < self.until
 
@@ -113,38 +126,43 @@ class SimClient:
 
     def _keep(self, grant: Grant) -> Steps[None]:
         world = self.world
-        for _ in range(world.random.choice((0, 1, 3))):
+        for _ in range(world.random.choice(world.walk.renewals)):
             yield from park(None, world.now + LEASE / 3)
             asked, ends = world.now, self.until
             if world.walk.renewals_end and asked >= ends:
                 return
             until = ends - 0.05 if world.walk.renewals_end else asked + 3 * LEASE
-            (answer,) = yield from world.store.renew([(NAME, grant.owner)], LEASE, until)
+            (answer,) = yield from self.store.renew([(NAME, grant.owner)], LEASE, until)
             if answer is False:
                 self.until = 0.0
                 return
             if answer is True:
-                self.until = max(self.until, world.store.valid_until(asked, LEASE))
+                self.until = max(self.until, self.store.valid_until(asked, LEASE))
                 world.believed(self, renewed=True)
 
 
 class QuorumWorld:
     """Everything that one seed moves."""
 
+    node_class: type[SimNode] = SimNode
+    client_class: type[SimClient] = SimClient
+
     def __init__(self, walk: Walk, seed: int) -> None:
         self.walk, self.random, self.now = walk, Random(seed), 100.0
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._order, self.seen, self._newest = count(), Counter[str](), 0
         self._late, self._lost = (
-            self.random.choice((0.02, 0.1, 0.3)),
-            self.random.choice((0, 0.05, 0.2)),
+            self.random.choice(walk.late),
+            self.random.choice(walk.lost),
         )
         self._doubled, self._stands = (
-            self.random.choice((0, 0.1)),
-            self.random.choice((0, 0.02, 0.1)),
+            self.random.choice(walk.doubled),
+            self.random.choice(walk.stands),
         )
         self.nodes = [
-            SimNode(each, self.clock, self.random.choice((1.0, 1.009)), self._skew(), walk.rules)
+            self.node_class(
+                each, self.clock, self.random.choice((1.0, 1.009)), self._skew(), walk.rules
+            )
             for each in range(walk.nodes)
         ]
         labels = tuple(f"node{each}" for each in range(walk.nodes))
@@ -152,8 +170,11 @@ class QuorumWorld:
         quorum = Quorum(
             labels, "quorum", LEASE, walk.rules.guard, self.clock, self.random.random, proposal
         )
-        self.store = walk.store("lock", quorum)
-        self.clients = [SimClient(each, self) for each in range(walk.clients)]
+        self._open(quorum)
+        self.clients = [self.client_class(each, self) for each in range(walk.clients)]
+
+    def _open(self, quorum: Quorum) -> None:
+        self.store = self.walk.store("lock", quorum)
 
     def _skew(self) -> float:
         return self.random.random() * self.walk.skew
@@ -253,10 +274,12 @@ class QuorumWorld:
         self._newest = client.token
 
 
-def walk(settings: Walk, seed: int) -> Counter[str]:
+def walk(
+    settings: Walk, seed: int, world: Callable[[Any, int], QuorumWorld] = QuorumWorld
+) -> Counter[str]:
     """Walk where a seed leads; answers what was seen."""
     try:
-        return QuorumWorld(settings, seed).run()
+        return world(settings, seed).run()
     except Violation as violation:
         violation.add_note(f"seed {seed} of {settings}")
         raise

@@ -76,7 +76,7 @@ class RedisRwLocks(RedisLockStore):
         return Busy(holder, None)  # a waiter of ours that was handed what used to be a lock
 
     def _busy(self, name: str, holder: str, left: float | None) -> Busy:
-        return super()._busy(name, _owner_of(holder), left)
+        return super()._busy(name, owner_of(holder), left)
 
     def _silent(self, holder: str) -> bool:
         return False
@@ -129,7 +129,7 @@ class RedisRwLocks(RedisLockStore):
             raise refusal(name, self.kind, (OTHER_KIND, kind), self.label)
         ends = [in_seconds(each) for each in answer[3::2]]
         fields = (text(each) for each in answer[2::2])
-        found = [_holder(*each) for each in zip(fields, ends, strict=True)]
+        found = [holder_of(*each) for each in zip(fields, ends, strict=True)]
         holders = yield from described(found, until)
         near = min((each for each in ends if each is not None), default=None)
         return LockInfo(name, self.kind, holders, near, int(answer[1]))
@@ -139,14 +139,15 @@ class RedisRwLocks(RedisLockStore):
         return (mine, Topic(rw_channel(name), None), *slot) if busy.foreign else (mine, *slot)
 
 
-def _owner_of(field: str) -> str:
+def owner_of(field: str) -> str:
     """The owner that a field of the hash is of."""
     return field.partition(WRITE)[0]
 
 
-def _holder(field: str, expires_in: float | None) -> Holder:
+def holder_of(field: str, expires_in: float | None) -> Holder:
+    """Who holds a read/write lock by a field of its hash, and how."""
     mode = "write" if WRITE in field else "read"
-    return Holder(_owner_of(field), mode=mode, expires_in=expires_in)
+    return Holder(owner_of(field), mode=mode, expires_in=expires_in)
 
 
 def _use_of(holder: str) -> str:

@@ -49,7 +49,7 @@ def test_the_scripts_and_their_twin_agree(peek: Any, layout: str) -> None:
         random, history = Random(seed), []
         peek.flushall()
         twin = SimNode(0, time.time, 1.0, 0.0, Rules())
-        twin.records.gone = _Forgiving()
+        twin.records.gone = Forgiving()
         for _ in range(25):
             call = drawn(random, layout)
             name, keys = call.operation.name, call.keys
@@ -61,7 +61,7 @@ def test_the_scripts_and_their_twin_agree(peek: Any, layout: str) -> None:
             assert essence(real, name) == essence(ours, name), (seed, history)
 
 
-class _Forgiving(set[str]):
+class Forgiving(set[str]):
     """The order of these operations is any: an owner that is withdrawn may be buried again."""
 
     def __contains__(self, owner: object) -> bool:

@@ -4,6 +4,7 @@ decide.py       pure: what the answers of the nodes mean together; begin here
 votes.py        pure: what the nodes have answered to an attempt
 proposal.py     which token would suit all nodes
 locks.py        locks and mutexes as steps: see `spi.LockStore`
+rwlocks.py      read/write locks: see `spi.RwStore`
 directory.py    names and clients, over all nodes
 url.py          from a URL to the settings of each node
 backend.py      the backend: its stores, its links, its label

@@ -15,14 +15,15 @@ from . import doctor
 from .directory import QuorumDirectory
 from .locks import Quorum, QuorumLocks
 from .proposal import Proposal
+from .rwlocks import QuorumRwLocks
 from .url import RedlockSettings
 
 _INSTEAD = "redis://, zk://, sqlite: and memory:// have"
 
 
 class RedlockBackend(BaseBackend):
-    """See `spi.Backend`: locks and mutexes.  What needs an order, or a count, needs one place
-    where it is kept, and a quorum has none."""
+    """See `spi.Backend`: locks, mutexes, and read/write locks.  What needs an order, or a count,
+    needs one place where it is kept, and a quorum has none."""
 
     def __init__(self, settings: RedlockSettings) -> None:
         super().__init__(settings.label)
@@ -38,6 +39,7 @@ class RedlockBackend(BaseBackend):
             Proposal(time.time() - now()),
         )
         self.locks, self.mutexes = QuorumLocks("lock", quorum), QuorumLocks("mutex", quorum)
+        self.readers, self.writers = QuorumRwLocks("read", quorum), QuorumRwLocks("write", quorum)
         self.directory = QuorumDirectory(len(labels), settings.label)
 
     def semaphores(self, permits: int | None, weight: int) -> PermitStore:

@@ -67,15 +67,27 @@ class QuorumDirectory(BaseDirectory):
         return answers
 
 
-def describe(holder: Holder, nodes: int, until: float) -> Steps[tuple[Holder, ...]]:
-    """Add what the client of a holder has told some node.  One round trip, or none."""
-    if not is_ours(holder.owner):
-        return (holder,)
-    keys = (client_key(identity_of(holder.owner)),)
-    calls = [Call(script("client_describe"), keys, (), until, node) for node in range(nodes)]
-    replies = yield from together(calls, lambda replies: any(map(_described, replies)))
-    people = [person_of(reply) for reply in replies if _described(reply)]
-    return (replace(holder, **people[0]) if people else holder,)
+def describe(holders: Sequence[Holder], nodes: int, until: float) -> Steps[tuple[Holder, ...]]:
+    """Add what the clients of holders have told some node.  One round trip, or none."""
+    identities = sorted({identity_of(each.owner) for each in holders if is_ours(each.owner)})
+    if not identities:
+        return tuple(holders)
+    calls = [
+        Call(script("client_describe"), (client_key(identity),), (), until, node)
+        for identity in identities
+        for node in range(nodes)
+    ]
+
+    def all_described(replies: Sequence[Any]) -> bool:
+        starts = range(0, len(replies), nodes)
+        return all(any(map(_described, replies[at : at + nodes])) for at in starts)
+
+    replies = yield from together(calls, all_described)
+    people: dict[str, dict[str, Any]] = {}
+    for at, reply in enumerate(replies):
+        if _described(reply):
+            people[identities[at // nodes]] = person_of(reply)
+    return tuple(replace(each, **people.get(identity_of(each.owner), {})) for each in holders)
 
 
 def _described(reply: Any) -> bool:

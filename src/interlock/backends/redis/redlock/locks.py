@@ -66,9 +66,9 @@ class QuorumLocks(BaseLockStore):
     """See `spi.LockStore`.  Each operation is one round trip, but for an attempt to which nodes
     have granted different tokens, and `look`, which takes a second one to tell who holds it."""
 
-    def __init__(self, kind: str, quorum: Quorum) -> None:
-        super().__init__(kind)
-        self._quorum, self._layout, self._numbers = quorum, _LAYOUTS[kind], count(1)
+    def __init__(self, kind: str, quorum: Quorum, mode: str = "") -> None:
+        super().__init__(kind, mode)
+        self._quorum, self._layout, self._numbers = quorum, _LAYOUTS.get(kind, ""), count(1)
         self._nodes, self._majority = len(quorum.labels), majority(len(quorum.labels))
         self._limits = (ms(quorum.longest_lease), int(quorum.restart_guard))
 
@@ -82,10 +82,9 @@ class QuorumLocks(BaseLockStore):
     ) -> Steps[int | Busy]:
         check_lease(lease, self._quorum.longest_lease)
         asked, number = self._quorum.clock(), next(self._numbers)
-        keys = (name, beside_key(name), tomb_key(name, owner), MARKER, GUARD)
-        proposal = self._quorum.proposal.at(asked)
-        args = (owner, self._layout, ms(lease), number, proposal, *self._limits, UNKNOWN_RUN)
-        replies = yield from together(self._all("quorum_attempt", keys, args, until), is_decided)
+        terms = ms(lease), number, self._quorum.proposal.at(asked)
+        questions = self._questions(name, owner, terms, waits, until)
+        replies = yield from together(questions, is_decided)
         votes = read_votes(replies)
         self._quorum.proposal.learn(asked, votes.clocks.values())
         trouble = misconfigured(votes, self._quorum.labels, self._quorum.label)
@@ -101,12 +100,20 @@ class QuorumLocks(BaseLockStore):
             raise trouble
         return self._refused(name, votes, dropped)
 
+    def _questions(
+        self, name: str, owner: str, terms: tuple[int, int, int], waits: bool, until: float
+    ) -> list[Call]:
+        """Ask all nodes for their votes; the terms are lease, number and proposal."""
+        keys = (name, beside_key(name), tomb_key(name, owner), MARKER, GUARD)
+        args = (owner, self._layout, *terms, *self._limits, UNKNOWN_RUN)
+        return self._all("quorum_attempt", keys, args, until)
+
     def _raise(
         self, name: str, owner: str, decision: RaiseTo, votes: Votes, until: float
     ) -> Steps[None]:
         """Let nodes that have voted for us store the token as well.  One round trip."""
-        keys, args = (name, beside_key(name)), (owner, self._layout, decision.token)
-        calls = [Call(script("quorum_raise"), keys, args, until, each) for each in decision.nodes]
+        every = self._raises(name, owner, decision.token, until)
+        calls = [every[node] for node in decision.nodes]
 
         def heard(replies: Sequence[Any]) -> bool:
             for node, reply in zip(decision.nodes, replies, strict=True):
@@ -116,11 +123,14 @@ class QuorumLocks(BaseLockStore):
 
         heard((yield from together(calls, heard)))
 
+    def _raises(self, name: str, owner: str, token: int, until: float) -> list[Call]:
+        args = (owner, self._layout, token)
+        return self._all("quorum_raise", (name, beside_key(name)), args, until)
+
     def _drop(self, name: str, owner: str, number: int, votes: Votes, until: float) -> Steps[bool]:
         """Take back the votes for an attempt without a majority; its answers are not awaited."""
-        keys = (name, beside_key(name), tomb_key(name, owner))
-        args = (owner, self._layout, keys_of(name).channel, TOMBSTONE_MS, "", number)
-        calls = [Call(script("quorum_release"), keys, args, until, node) for node in votes.open]
+        every = self._releases(name, owner, until, "", number)
+        calls = [every[node] for node in votes.open]
         if calls:
             yield from together(calls, _none_awaited)
         return bool(calls)
@@ -172,11 +182,17 @@ class QuorumLocks(BaseLockStore):
         return any(isinstance(reply, list) and reply[0] == 1 for reply in replies)
 
     def _withdrawals(self, name: str, owner: str, until: float, reason: str) -> list[Call]:
-        keys = (name, beside_key(name), tomb_key(name, owner))
-        args = (owner, self._layout, keys_of(name).channel, TOMBSTONE_MS, reason)
         # Most clients listen to the first node, so it hears of it last: what it wakes then finds
         # the other nodes free.
-        return self._all("quorum_release", keys, args, until)[::-1]
+        return self._releases(name, owner, until, reason)[::-1]
+
+    def _releases(
+        self, name: str, owner: str, until: float, reason: str, *attempt: int
+    ) -> list[Call]:
+        """Let all nodes take back their votes, or those for attempts up to one."""
+        keys = (name, beside_key(name), tomb_key(name, owner))
+        args = (owner, self._layout, keys_of(name).channel, TOMBSTONE_MS, reason, *attempt)
+        return self._all("quorum_release", keys, args, until)
 
     def _held(self, replies: Sequence[Any]) -> bool | None:
         return agreed(self._nodes, [_said(reply) for reply in replies])
@@ -239,26 +255,28 @@ class QuorumLocks(BaseLockStore):
     # --- looking at it -------------------------------------------------------------------------
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
-        keys = (name, beside_key(name))
-        calls = self._all("quorum_look", keys, (self._layout,), until)
-        replies = yield from together(calls, self._seen)
+        replies = yield from together(self._looks(name, until), self._seen)
         for reply in replies:
             if isinstance(reply, OtherKind):
                 raise reply
         if not self._majority_has_answered(replies):
             raise self._unheard(replies)
-        if (holder := self._holder(name, replies)) is None:
+        if not (found := self._holders(name, replies)):
             return None
-        holders = yield from describe(holder, self._nodes, until)
-        return LockInfo(name, self.kind, holders, holder.expires_in)
+        ends = [each.expires_in for each in found if each.expires_in is not None]
+        holders = yield from describe(found, self._nodes, until)
+        return LockInfo(name, self.kind, holders, min(ends, default=None))
+
+    def _looks(self, name: str, until: float) -> list[Call]:
+        return self._all("quorum_look", (name, beside_key(name)), (self._layout,), until)
 
     def _seen(self, replies: Sequence[Any]) -> bool:
-        owners = [text(reply[1]) if len(reply) > 1 else "" for reply in _heard(replies)]
+        owners = [text(reply[1]) if len(reply) > 1 else "" for reply in answers_of(replies)]
         return any(owners.count(owner) >= self._majority for owner in {*owners})
 
-    def _holder(self, name: str, replies: Sequence[Any]) -> Holder | None:
-        """The owner that a majority has voted for."""
-        held = [reply for reply in _heard(replies) if reply[0] == 1]
+    def _holders(self, name: str, replies: Sequence[Any]) -> list[Holder]:
+        """The owner that a majority has voted for, if there is one."""
+        held = [reply for reply in answers_of(replies) if reply[0] == 1]
         for _, owner, left_ms, _ in held:
             self._check_kind(name, text(owner), in_seconds(left_ms))
         for owner in {text(reply[1]) for reply in held}:
@@ -269,8 +287,8 @@ class QuorumLocks(BaseLockStore):
                     int(reply[3] or 0) for reply in mine
                 }  # where they differ, it is not known
                 token = tokens.pop() if len(tokens) == 1 else 0
-                return Holder(owner, token=token or None, expires_in=max(lefts, default=None))
-        return None
+                return [Holder(owner, token=token or None, expires_in=max(lefts, default=None))]
+        return []
 
     def topics(self, name: str, owner: str, busy: Busy) -> tuple[Any, ...]:
         return (Topic(keys_of(name).channel, None),)
@@ -292,7 +310,8 @@ def _none_awaited(replies: Sequence[Any]) -> bool:
     return True
 
 
-def _heard(replies: Sequence[Any]) -> list[list[Any]]:
+def answers_of(replies: Sequence[Any]) -> list[list[Any]]:
+    """What nodes have answered, those that have."""
     return [reply for reply in replies if isinstance(reply, list)]
 
 
@@ -304,6 +323,6 @@ def _said(reply: Any, place: int = 0) -> bool | None:
 def _reason(replies: Sequence[Any]) -> str:
     """The reason that a node keeps with a tombstone, behind a sign that says what is buried."""
     reasons = (
-        text(reply[1])[1:] for reply in _heard(replies) if reply[0] and reply[1][:1] == b"="
+        text(reply[1])[1:] for reply in answers_of(replies) if reply[0] and reply[1][:1] == b"="
     )
     return next(filter(None, reasons), "")
