@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,10 +42,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def needs_server(item: pytest.Item) -> bool:
     """Whether a test asks for a server: by its folder, by a parameter or by a fixture."""
-    if any(folder in item.path.parents for folder in _SERVED):
+    if _is_served(item.path):
         return True
     asked = (*map(str, _parameters(item).values()), *getattr(item, "fixturenames", ()))
     return any(each.startswith(_SERVERS) for each in asked)
+
+
+@cache  # many tests share a file
+def _is_served(path: Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in _SERVED)
 
 
 def is_quick(item: pytest.Item) -> bool:
