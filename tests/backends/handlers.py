@@ -6,6 +6,7 @@ code of one folder of the package.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
@@ -29,3 +30,4 @@ class Handler(Striker):
             file = Path(code.co_filename).relative_to(PACKAGE)
             self.where = f"{file}:{frame.f_lineno} in {code.co_name}"
             self._handle()
+            sys.settrace(None)  # nothing is counted any more

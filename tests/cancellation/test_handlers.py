@@ -6,8 +6,6 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -17,27 +15,10 @@ from interlock.errors import StoreUnavailable, UsageError
 from interlock.events import Event, Parked
 from interlock.parking import Signal
 from interlock.testing.contract import KINDS
-from tests.recipes.strikes import PACKAGE, Striker
+from tests.backends.handlers import Handler
 from tests.support.stores import STORES
 
 Act = Callable[[interlock.Client], object]
-
-
-class Handler(Striker):
-    """Calls a function at the place with number `at`, as the interpreter calls a handler."""
-
-    def __init__(self, at: int, act: Callable[[], object]) -> None:
-        super().__init__(at)
-        self._act = act
-
-    def _strike(self, frame: FrameType) -> None:
-        self.count += 1
-        if self.count == self.at:
-            file = Path(frame.f_code.co_filename).relative_to(PACKAGE)
-            self.where = f"{file}:{frame.f_lineno} in {frame.f_code.co_name}"
-            self.quiet = True
-            self._act()
-            self.quiet = False
 
 
 @pytest.fixture(params=list(STORES))
@@ -117,7 +98,7 @@ def test_a_handler_anywhere_in_an_acquire_and_a_release(url: str, work: Act, act
         with client.lock("before"):
             pass  # the keeper runs, and connections are open
         while struck:
-            handler = Handler(next(places), lambda: act(client))
+            handler = Handler(next(places), "", lambda: act(client))
             handler.run(lambda: work(client))
             struck = handler.where is not None
             assert client._session.schedule.holds() == [] and client._session.queue.busy() == [], (
@@ -140,7 +121,7 @@ def test_a_handler_anywhere_in_a_block_of_the_very_same_object() -> None:
                 pass
 
         while struck:
-            handler = Handler(next(places), enter)
+            handler = Handler(next(places), "", enter)
             handler.run(lambda: reenter_it(lock))
             struck = handler.where is not None
             assert not client._session.holds.current, handler.where
@@ -166,7 +147,7 @@ def test_a_handler_anywhere_in_a_wait(url: str, act: Act) -> None:
     with interlock.connect(url, observer=let_go) as client, interlock.connect(url) as other:
         while struck:
             in_thread(lambda: holds.append(other.lock("same").acquire()))
-            handler = Handler(next(places), lambda: act(client))
+            handler = Handler(next(places), "", lambda: act(client))
             handler.run(lambda: pair(client))
             struck = handler.where is not None
             assert client._session.schedule.holds() == [] and client._session.queue.busy() == [], (
@@ -234,7 +215,7 @@ def test_a_handler_that_waits_for_a_sibling_does_not_keep_it_from_going_on(
             pass  # the keeper runs, and connections are open
         while struck:
             thread = sibling.hold()
-            handler = Handler(next(places), sibling.wait_for)
+            handler = Handler(next(places), "", sibling.wait_for)
             try:
                 handler.run(lambda: work(client))
             except interlock.AcquireTimeout:
@@ -256,7 +237,7 @@ def test_a_handler_anywhere_in_the_first_use_of_a_client(
     struck, places, url = True, itertools.count(1), url_of(store)
     while struck:
         with interlock.connect(url) as client:
-            handler = Handler(next(places), lambda c=client: act(c))  # type: ignore[misc]
+            handler = Handler(next(places), "", lambda c=client: act(c))  # type: ignore[misc]
             handler.run(lambda c=client: pair(c))  # type: ignore[misc]
             struck = handler.where is not None
             assert client._session.schedule.holds() == [] and client._session.queue.busy() == [], (
@@ -274,7 +255,7 @@ def test_a_lock_that_a_handler_keeps_is_renewed(url: str) -> None:
                 with refused_at_most():
                     kept.append(client.lock(f"kept {len(kept)}").acquire())
 
-            handler = Handler(next(places), keep)
+            handler = Handler(next(places), "", keep)
             handler.run(lambda: pair(client))
             struck = handler.where is not None
         assert len(kept) > 20
