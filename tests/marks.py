@@ -1,7 +1,13 @@
-"""Finds out which tests need a server, and which are quick: `-p tests.marks --quick`."""
+"""Finds out which tests need a server, and which are chosen.
+
+-p tests.marks               all but those that repeat what others prove, marked `redundant`
+-p tests.marks --everything  these too
+-p tests.marks --quick       what needs neither server nor time
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -29,6 +35,7 @@ _QUICKLY = ("lock", "rwlock", "latch", "multilock", "majority_of")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="what needs neither server nor time")
+    parser.addoption("--everything", action="store_true", help="what repeats others as well")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -36,8 +43,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if needs_server(item):
             item.add_marker(pytest.mark.server)
     if config.getoption("--quick"):
-        config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
-        items[:] = [item for item in items if is_quick(item)]
+        _choose(config, items, is_quick)
+    if not config.getoption("--everything"):
+        _choose(config, items, lambda item: item.get_closest_marker("redundant") is None)
+
+
+def _choose(
+    config: pytest.Config, items: list[pytest.Item], chosen: Callable[[pytest.Item], bool]
+) -> None:
+    left_out = [item for item in items if not chosen(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if chosen(item)]
 
 
 def needs_server(item: pytest.Item) -> bool:
