@@ -1,6 +1,9 @@
 # Each verb does its own set-up: python3 (3.11 or newer), make and git are enough.
 # ARGS go to the program that a verb runs, as in: make demo ARGS=--plain
 
+# Else each worker, and each program that a test starts, would compile every source again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: demo test quick lint ranges bench interop help servers servers-all foreign
 

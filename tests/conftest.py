@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from collections.abc import Iterator
 
@@ -16,6 +17,13 @@ from tests.support.servers import RedisServer
 from tests.support.zookeepers import ZooKeeperServer
 
 _numbers = itertools.count(1)
+
+
+def pytest_collection_finish() -> None:
+    """What pytest has collected stays to the end: tests that collect garbage need not go through
+    it each time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,14 @@
-"""Finds out which tests need a server, and which are quick: `-p tests.marks --quick`."""
+"""Finds out which tests need a server, and which are chosen.
+
+-p tests.marks               all but those that repeat what others prove, marked `redundant`
+-p tests.marks --everything  these too
+-p tests.marks --quick       what needs neither server nor time
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,6 +35,7 @@ _QUICKLY = ("lock", "rwlock", "latch", "multilock", "majority_of")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help="what needs neither server nor time")
+    parser.addoption("--everything", action="store_true", help="what repeats others as well")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -35,16 +43,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if needs_server(item):
             item.add_marker(pytest.mark.server)
     if config.getoption("--quick"):
-        config.hook.pytest_deselected(items=[item for item in items if not is_quick(item)])
-        items[:] = [item for item in items if is_quick(item)]
+        _choose(config, items, is_quick)
+    if not config.getoption("--everything"):
+        _choose(config, items, lambda item: item.get_closest_marker("redundant") is None)
+
+
+def _choose(
+    config: pytest.Config, items: list[pytest.Item], chosen: Callable[[pytest.Item], bool]
+) -> None:
+    left_out = [item for item in items if not chosen(item)]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if chosen(item)]
 
 
 def needs_server(item: pytest.Item) -> bool:
     """Whether a test asks for a server: by its folder, by a parameter or by a fixture."""
-    if any(folder in item.path.parents for folder in _SERVED):
+    if _is_served(item.path):
         return True
     asked = (*map(str, _parameters(item).values()), *getattr(item, "fixturenames", ()))
     return any(each.startswith(_SERVERS) for each in asked)
+
+
+@cache  # many tests share a file
+def _is_served(path: Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in _SERVED)
 
 
 def is_quick(item: pytest.Item) -> bool:

@@ -1,12 +1,13 @@
 """Signal handlers at every place where the interpreter looks for signals.
 
-As `recipes.strikes`, but what strikes is a function that returns, as handlers do, and only in the
-code of one folder of the package.
+As `recipes.strikes`, but what strikes is a function that returns, as handlers do, and only in some
+parts of the package.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 
@@ -14,18 +15,24 @@ from ..recipes.strikes import PACKAGE, Striker
 
 
 class Handler(Striker):
-    """Calls `handle` at the place with number `at` of a folder, if the code gets there."""
+    """Calls `handle` at the place with number `at`, if the code gets there.
 
-    def __init__(self, at: int, folder: str, handle: Callable[[], object]) -> None:
+    Only those places count whose file, below the package, begins with `part`, or with one of
+    several parts.
+    """
+
+    def __init__(self, at: int, part: str | Iterable[str], handle: Callable[[], object]) -> None:
         super().__init__(at)
-        self._folder, self._handle = f"{PACKAGE}/{folder}", handle
+        parts = [part] if isinstance(part, str) else part
+        self._parts, self._handle = tuple(f"{PACKAGE}/{each}" for each in parts), handle
 
     def _strike(self, frame: FrameType) -> None:
         code = frame.f_code
-        if not code.co_filename.startswith(self._folder):
+        if not code.co_filename.startswith(self._parts):
             return
         self.count += 1
         if self.count == self.at:
             file = Path(code.co_filename).relative_to(PACKAGE)
             self.where = f"{file}:{frame.f_lineno} in {code.co_name}"
             self._handle()
+            sys.settrace(None)  # nothing is counted any more

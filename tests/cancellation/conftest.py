@@ -45,6 +45,7 @@ class Store:
     turns: int = 1
     proxy: FaultProxy | None = None
     clients: list[aio.Client] = field(default_factory=list)
+    name: str = ""
 
     def victim(self, observer: Callable[[Event], None] | None = None) -> aio.Client:
         self.clients.append(aio.connect(self.slow_url, observer=observer))
@@ -68,13 +69,13 @@ class Store:
 
 def plain(request: pytest.FixtureRequest) -> Iterator[Store]:
     url = f"memory://{uuid.uuid4()}"
-    yield Store(url, url)
+    yield Store(url, url, name="memory")
 
 
 def file(request: pytest.FixtureRequest) -> Iterator[Store]:
     folder: Path = request.getfixturevalue("tmp_path")
     url = f"sqlite:///{folder}/locks.db"
-    yield Store(url, url)
+    yield Store(url, url, name="sqlite")
 
 
 def behind(protocol: int, request: pytest.FixtureRequest) -> Iterator[Store]:
@@ -82,17 +83,18 @@ def behind(protocol: int, request: pytest.FixtureRequest) -> Iterator[Store]:
     url: str = request.getfixturevalue("redis_url")
     with FaultProxy(server.port) as proxy:
         proxy.delay(DELAY, DELAY)
-        yield Store(f"redis://127.0.0.1:{proxy.port}?protocol={protocol}", url, 3, proxy)
+        slow_url = f"redis://127.0.0.1:{proxy.port}?protocol={protocol}"
+        yield Store(slow_url, url, 3, proxy, name="redis")
 
 
 def nodes(request: pytest.FixtureRequest) -> Iterator[Store]:
     url: str = request.getfixturevalue("cluster_url")
-    yield Store(url, url)
+    yield Store(url, url, name="cluster")
 
 
 def voting(request: pytest.FixtureRequest) -> Iterator[Store]:
     url: str = request.getfixturevalue("redlock_url")
-    yield Store(url, url)
+    yield Store(url, url, name="redlock")
 
 
 STORES: dict[str, Callable[[pytest.FixtureRequest], Iterator[Store]]] = {

@@ -47,12 +47,20 @@ class Seen:
         self.parked += isinstance(event, Parked)
 
 
-def assert_nothing_left(store: Store, client: interlock.Client, within: float = 0.0) -> None:
+def assert_nothing_left(store: Store, client: interlock.Client) -> None:
     """The client has left no trace, and the next one gets the lock at once."""
+    with store.blocking() as other:
+        assert_left_to(other, client)
+
+
+def assert_left_to(
+    other: interlock.Client, client: interlock.Client, within: float = 0.0, name: str = "claim"
+) -> None:
+    """The client has left no trace, and another one gets the lock within some seconds."""
     assert client._session.schedule.holds() == []
     assert client._session.queue.busy() == []
-    with store.blocking() as other, other.lock("claim", timeout=within) as hold:
-        info = other._session.run(hold._lease.store.look("claim", hold._lease.until))
+    with other.lock(name, timeout=within) as hold:
+        info = other._session.run(hold._lease.store.look(name, hold._lease.until))
         assert info is not None
         assert info.waiters == 0
 

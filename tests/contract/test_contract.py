@@ -11,15 +11,21 @@ from interlock.testing.contract import FACES, KINDS, SUBJECTS, Case, World, case
 from interlock.testing.contract.scope import only, scope_of
 from interlock.testing.contract.world import ASYNCIO
 
-from .conftest import ROUND_TRIPS, STORES
+from .conftest import ROUND_TRIPS, SAME_CODE, STORES, is_redundant
 
 CASES = cases(STORES)
+
+#: The same, of which those that repeat what is proved elsewhere are marked.
+PARAMS = [
+    pytest.param(case, marks=[pytest.mark.redundant] if is_redundant(case) else [])
+    for case in CASES
+]
 
 #: What a claim of this module is about, if it does not say so itself.
 ABOUT = ("rwlock", "latch")
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("case", PARAMS, ids=str)
 def test_claim(case: Case, url_of: Callable[[str], str]) -> None:
     url = url_of(case.backend)
 
@@ -32,6 +38,18 @@ def test_every_claim_is_proved_somewhere_and_every_place_has_claims() -> None:
         (backend, face, kind) for backend in STORES for face in FACES for kind in SUBJECTS
     }
     assert len({str(case) for case in CASES}) == len(CASES)
+
+
+def test_what_is_redundant_is_proved_elsewhere_and_every_place_keeps_claims() -> None:
+    proved = [case for case in CASES if not is_redundant(case)]
+    facts = {(case.backend, case.face, case.kind, case.claim) for case in proved}
+
+    for case in filter(is_redundant, CASES):
+        elsewhere, _ = SAME_CODE[case.backend]
+        assert (elsewhere, case.face, case.kind, case.claim) in facts
+    assert {(case.backend, case.face, case.kind) for case in proved} == {
+        (case.backend, case.face, case.kind) for case in CASES
+    }
 
 
 def test_what_is_claimed_of_a_lock_is_claimed_of_everything_that_one_alone_can_hold() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.servers import RedisServer
-from tests.support.stores import STORES
+from tests.support.stores import ADDED, STORES
 
 from .people import Program
 
@@ -16,8 +16,13 @@ CLOSED = "this client is closed; make another one"
 
 
 @pytest.fixture(params=list(STORES))
-def url(request: pytest.FixtureRequest) -> str:
-    return STORES[request.param](request.getfixturevalue)
+def backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def url(request: pytest.FixtureRequest, backend: str) -> str:
+    return STORES[backend](request.getfixturevalue)
 
 
 def test_a_client_that_was_closed_before_the_fork_is_closed_in_the_child(url: str) -> None:
@@ -33,9 +38,9 @@ def test_a_client_that_was_closed_before_the_fork_is_closed_in_the_child(url: st
 @pytest.mark.slow
 @pytest.mark.parametrize("work", ["pair", "look", "line"])
 def test_a_child_that_returns_into_a_call_is_refused_at_once_and_disturbs_nobody(
-    url: str, work: str
+    url: str, backend: str, work: str
 ) -> None:
-    with Program("returns", work, url) as family:
+    with Program("returns", work, url, *ADDED[backend]) as family:
         family.expect("struck in many places", within=100)
         family.expect("children were refused")
 

@@ -26,6 +26,20 @@ STORES: dict[str, Callable[[Fixture], str]] = {
     "zookeeper": lambda fixture: f"{fixture('zk_url')}?session_timeout=100s",
 }
 
+#: What a store adds to the parts of another one that it is made of, as the beginnings of files.
+#: Where handlers strike and fork at every place, it is enough to do so in these: the recipes are
+#: the same code on each store, and the links to a primary or a node are those of Redis, struck
+#: there; while they are under way nothing changes in what called them.
+ADDED: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(STORES, ("",)),
+    "sentinel": (
+        "backends/redis/topology",
+        "backends/redis/transport/factories",
+        "backends/redis/transport/sentinels",
+    ),
+    "cluster": ("backends/redis/cluster",),
+}
+
 
 def _folder(fixture: Fixture) -> Path:
     folder: Path = fixture("tmp_path")

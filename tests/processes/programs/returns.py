@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NoReturn
 
@@ -70,9 +70,9 @@ PARENT = os.getpid()
 class Family:
     """A process, and the child that it forks at one place of its work."""
 
-    def __init__(self, url: str, at: int) -> None:
+    def __init__(self, url: str, at: int, parts: Iterable[str]) -> None:
         self.client, self.at = interlock.connect(url), at
-        self.handler = Handler(at, "", self._fork)
+        self.handler = Handler(at, parts, self._fork)
         #: What is wrong; and whether the child was refused.
         self.wrong, self.refused = "", False
 
@@ -112,12 +112,13 @@ class Family:
             self.wrong += f" child, {status}: {outcome}"
 
 
-def main(work: str, url: str) -> None:
+def main(work: str, url: str, *parts: str) -> None:
+    """`parts` are those of the package in which a handler forks; all, if none is named."""
     at, refused = 0, 0
     with interlock.connect(url) as onlooker:
         while True:
             at += 1
-            family = Family(url, at)
+            family = Family(url, at, parts or [""])
             family.work(globals()[work])
             if family.handler.where is None:
                 break
@@ -125,7 +126,7 @@ def main(work: str, url: str) -> None:
             left = [info.name for info in onlooker.locks() if info.holders]
             if family.wrong or left:
                 say(f"{family.handler.where}:{family.wrong} left: {left}")
-    say(f"struck in {'many' if at > 15 else at} places")
+    say(f"struck in {'many' if at > 5 else at} places")
     say("children were refused" if refused > 3 else f"{refused} refused")
 
 

@@ -86,13 +86,14 @@ def cases(backends: Iterable[str], kinds: Iterable[str] | None = None) -> list[C
     if unknown := set(chosen) - set(SUBJECTS):
         known = ", ".join(SUBJECTS)
         raise ValueError(f"the contract has no {', '.join(sorted(unknown))}; it has {known}")
+    scopes = {claim: scope_of(claim) for claim in every_claim()}
     return [
         Case(backend, face, kind, claim, partial=kinds is not None)
         for backend in backends
         for face in FACES
         for kind in chosen
-        for claim in every_claim()
-        if scope_of(claim).cover(face, kind)
+        for claim, scope in scopes.items()
+        if scope.cover(face, kind)
     ]
 
 
