@@ -13,9 +13,12 @@ from ....errors import closed, forked
 from ....spi import Quiet
 from ....steps import Call, Enough, Reply, Wakes
 from ....tasks import Sent, TaskParking
-from ..aio import RedisAsyncLink, all_of
+from ..aio import RedisAsyncLink, all_of, wait_until
 from ..errors import not_answered
 from ..transport.factories import UrlFactory
+from ..transport.lazy import CLOSING, LazyConnection
+from ..transport.mux import Mux
+from ..transport.unheard import Unheard
 from ..url import RedisSettings
 from .meeting import SUBSCRIBING, Meeting, NodeWakes
 from .votes import Unawaited
@@ -31,9 +34,10 @@ class Gathering:
         labels: Sequence[str],
         enough: Enough,
         meeting: Meeting,
+        unheard: Sequence[Unheard],
     ) -> None:
         self._requests, self._calls, self._labels = requests, calls, labels
-        self._enough, self._meeting = enough, meeting
+        self._enough, self._meeting, self._unheard = enough, meeting, unheard
         self._until = min(request.until for request in requests)
         self._replies: list[Reply] = [None] * len(calls)
         self.whole = Sent()
@@ -49,6 +53,8 @@ class Gathering:
         failure = call.exception()  # also of a call that is not waited for any more
         if failure is not None:
             self._replies[place] = failure
+            request = self._requests[place]
+            self._unheard[request.node or 0].note(request, now())
         else:
             at = now()
             self._meeting.heard(self._requests[place].node or 0, at)
@@ -88,6 +94,42 @@ class Gathering:
         return Unawaited(f"the answer of {label} was not awaited", label)
 
 
+class NodeAsyncLink(RedisAsyncLink):
+    """The link to one of several nodes, of which not every answer is awaited."""
+
+    def __init__(self, settings: RedisSettings) -> None:
+        super().__init__(UrlFactory(settings))
+        self.unheard = Unheard()
+
+    def _opened(self, connection: LazyConnection) -> None:
+        super()._opened(connection)
+        if connection is self._calls and connection.mux is not None:
+            connection.mux.taught, self.unheard.reached = set(), True
+            self._say_unheard(connection.mux)
+
+    def _say_unheard(self, mux: Mux) -> None:
+        """Tell the node first which owners have left that it may still vote for."""
+        noted = self.unheard.take(now())
+
+        def answered(last: Sent) -> None:
+            if last.exception() is not None:
+                for at, request in noted:
+                    self.unheard.note(request, at)
+
+        if noted:
+            mux.repeat([request for _, request in noted]).add_done_callback(answered)
+
+    async def part(self, hangs: bool) -> None:
+        """Close it, when the node has heard what concerns it; one that hangs reads what it was
+        sent when it goes on."""
+        untold = self.unheard.reached and (self.unheard or self._calls.waiting)
+        if untold and self._calls.mux is None:
+            await wait_until(self._calls.opening(), now() + CLOSING)
+        elif hangs:
+            self.hang_up(awaited=False)
+        await self.close()
+
+
 class QuorumAsyncLink(TaskParking, Quiet):
     """See `spi.AsyncLink` and `spi.SeveralNodes`."""
 
@@ -96,7 +138,8 @@ class QuorumAsyncLink(TaskParking, Quiet):
     ordered = False
 
     def __init__(self, nodes: Sequence[RedisSettings], label: str) -> None:
-        self._nodes = [RedisAsyncLink(UrlFactory(settings)) for settings in nodes]
+        self._nodes = [NodeAsyncLink(settings) for settings in nodes]
+        self._unheard = [node.unheard for node in self._nodes]
         self._labels, self._meeting = [node.label for node in nodes], Meeting(len(nodes))
         self._label, self._closed, self._forked = label, False, False
         self._asking: weakref.WeakSet[Sent] = weakref.WeakSet()
@@ -113,7 +156,8 @@ class QuorumAsyncLink(TaskParking, Quiet):
             refused.set_exception((forked if self._forked else closed)(self._label))
             return refused
         calls = [self.call(request) for request in requests]
-        whole = Gathering(requests, calls, self._labels, enough, self._meeting).whole
+        parts = self._labels, enough, self._meeting, self._unheard
+        whole = Gathering(requests, calls, *parts).whole
         self._asking.add(whole)
         return whole
 
@@ -139,5 +183,8 @@ class QuorumAsyncLink(TaskParking, Quiet):
             node.hang_up(awaited)
 
     async def close(self) -> None:
-        self._closed = True
-        await asyncio.gather(*(node.close() for node in self._nodes))
+        self._closed, at = True, now()
+        several = enumerate(self._nodes)
+        await asyncio.gather(
+            *(node.part(self._meeting.hangs(number, at)) for number, node in several)
+        )

@@ -56,6 +56,11 @@ class Meeting:
         """Note that a node has answered, be it a question that is not waited for any more."""
         self._heard[node], self._asked[node] = at, None
 
+    def hangs(self, node: int, at: float) -> bool:
+        """Whether a node that was asked has been silent for so long that it is not waited for."""
+        asked = self._asked[node]
+        return asked is not None and at - asked > SILENT
+
     def patience(self, requests: Sequence[Call], replies: Sequence[Reply]) -> float:
         """Until when to wait for the answers that are missing; it may be over."""
         missing = {
