@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ....errors import StoreMisconfigured, StoreUnavailable
+from ....errors import OutcomeUnknown, StoreMisconfigured, StoreUnavailable
 from ....recipes.agreement import majority
 from ....steps import Call, Reply, Wakes
 
@@ -82,6 +82,8 @@ class Meeting:
                 continue
             node = request.node or 0
             self._unmet.discard(node)
+            if not isinstance(reply, OutcomeUnknown):
+                self._asked[node] = None  # a failure is no silence
             if not isinstance(reply, Exception):
                 self._served.add(node)
                 self.heard(node, at)
