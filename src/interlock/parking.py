@@ -10,7 +10,7 @@ import math
 import select
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from threading import get_ident
 from types import TracebackType
 from typing import Any, Protocol
@@ -96,11 +96,8 @@ class ThreadWakes:
         return woken
 
 
-class PolledFlight(Flight, Protocol):
-    """A flight whose replies a thread reads itself, when a descriptor is ready."""
-
-    #: When replies that have not come are none.
-    until: float
+class Polled(Protocol):
+    """What a thread sees to itself, when a descriptor is ready."""
 
     @property
     def waits_for(self) -> tuple[int, int] | None:
@@ -112,17 +109,29 @@ class PolledFlight(Flight, Protocol):
         ...
 
 
+class PolledFlight(Flight, Polled, Protocol):
+    """A flight whose replies a thread reads itself."""
+
+    #: When replies that have not come are none.
+    until: float
+
+
+def go_on_any(several: Iterable[Polled], left: float) -> None:
+    """Wait until one of these can go on, for so many seconds at most, and let it."""
+    poll, ready = select.poll(), {}
+    for each in several:
+        if (waits_for := each.waits_for) is not None:
+            poll.register(*waits_for)
+            ready[waits_for[0]] = each
+    for descriptor, _ in poll.poll(math.ceil(left * 1000)):
+        ready[descriptor].go_on()
+
+
 def await_first(flights: Sequence[PolledFlight], until: float) -> None:
     """Wait until one of them has its replies, or the instant."""
     until = min([until, *(flight.until for flight in flights)])
     while all(flight.replies is None for flight in flights) and (left := until - now()) > 0:
-        poll, ready = select.poll(), {}
-        for flight in flights:
-            if (waits_for := flight.waits_for) is not None:
-                poll.register(*waits_for)
-                ready[waits_for[0]] = flight
-        for descriptor, _ in poll.poll(math.ceil(left * 1000)):
-            ready[descriptor].go_on()
+        go_on_any(flights, left)
 
 
 class ThreadParking:

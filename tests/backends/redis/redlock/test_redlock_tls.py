@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-import redis
 
 import interlock
 from interlock import StoreMisconfigured, aio
+from interlock.backends.redis.transport.openings import end_socket
 from tests.support.servers import RedisServer, free_port
 
 from ....support.tls import Authority
@@ -55,18 +57,8 @@ class Servers:
         return [*over_tls, f"unix://:secret@{self.paths[2]}"]
 
 
-@pytest.fixture
-def servers(three: Servers) -> Servers:
-    """The three, with nothing in them: what is closed right behind a release may leave the vote
-    of a slow node until its lease is over."""
-    for server in three.servers:
-        with redis.Redis(port=server.port, password="secret") as client:
-            client.flushall()
-    return three
-
-
 @pytest.fixture(scope="module")
-def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Servers]:
     folder = tmp_path_factory.mktemp("redlock")
     several = Servers(folder, Authority(folder, "trusted"))
     with ExitStack() as stack:
@@ -91,6 +83,19 @@ def test_node_that_hangs_holds_up_none(world: World, servers: Servers, way: str)
         check_works(world, lambda: world.connect(url))
     finally:
         servers.servers[1].resume()
+
+
+def test_socket_that_another_thread_ends_keeps_tls(servers: Servers) -> None:
+    """Else what its user sends in that moment could be read on the way."""
+    context = ssl.create_default_context(cafile=str(servers.ca))
+    with (
+        socket.create_connection(("127.0.0.1", servers.ports[0])) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as sock,
+    ):
+        end_socket(sock)
+
+        assert sock.version() is not None
+        assert sock.recv(1) == b""
 
 
 def test_certificates_are_verified(world: World, servers: Servers) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from interlock.backends.redis.redlock.meeting import SILENT, Meeting
+from interlock.backends.redis.redlock.votes import Unawaited
+from interlock.errors import StoreUnavailable
 from interlock.steps import Call
 from tests.support.redlocks import RedlockServers
 
@@ -85,6 +87,28 @@ def test_a_node_that_answers_late_does_not_count_as_hanging() -> None:
 
     meeting.heard(2, 2.1)
     assert meeting.patience(calls, replies) == 2.1 + SILENT
+
+
+def test_a_node_that_has_failed_is_waited_for_when_it_is_asked_again() -> None:
+    meeting, calls = Meeting(3), [Call(None, (), (), 9.0, node) for node in range(3)]
+    meeting.asked(calls, 1.0)
+    for node, reply in enumerate(([1], [1], StoreUnavailable("it is dead"))):
+        meeting.noted(node, reply, 1.1)
+
+    meeting.asked(calls, 2.0)
+
+    assert meeting.patience(calls, [[1], [1], None]) == 2.0 + SILENT
+
+
+def test_a_node_whose_answer_was_not_awaited_goes_on_hanging() -> None:
+    meeting, calls = Meeting(3), [Call(None, (), (), 9.0, node) for node in range(3)]
+    meeting.asked(calls, 1.0)
+    for node, reply in enumerate(([1], [1], Unawaited("the answer was not awaited"))):
+        meeting.noted(node, reply, 1.1)
+
+    meeting.asked(calls, 2.0)
+
+    assert meeting.patience(calls, [[1], [1], None]) == 1.0 + SILENT
 
 
 def test_without_a_majority_every_node_is_waited_for() -> None:

@@ -9,6 +9,7 @@ directory.py    names and clients, over all nodes
 url.py          from a URL to the settings of each node
 backend.py      the backend: its stores, its links, its label
 link.py, aio.py the two links
+parting.py      how the blocking link closes
 doctor.py       what makes these locks unsafe
 meeting.py      which nodes a link has met
 """

@@ -12,11 +12,13 @@ from ....errors import closed, forked
 from ....spi import Quiet
 from ....steps import Call, Enough, Reply, Wakes
 from ....tasks import Sent, TaskParking
-from ..aio import RedisAsyncLink, all_of
+from ..aio import RedisAsyncLink, all_of, wait_until
 from ..errors import not_answered
 from ..transport.factories import UrlFactory
-from ..transport.mux import PendingReply
+from ..transport.lazy import CLOSING, LazyConnection
+from ..transport.mux import Mux, PendingReply
 from ..transport.protocol import alike, packed, packed_for, run_told
+from ..transport.unheard import Unheard
 from ..url import RedisSettings
 from .meeting import SUBSCRIBING, Meeting, NodeWakes
 from .votes import Unawaited
@@ -39,7 +41,7 @@ class NodeReply(PendingReply):
 
     def set_exception(self, exception: Any, /) -> None:
         super().set_exception(exception)
-        self.gathering.failed(self.place, self.exception())
+        self.gathering.failed(self.place, self.exception(), self.link.unheard)
 
 
 class Gathering(Sent):
@@ -73,9 +75,11 @@ class Gathering(Sent):
         self._asked = True
         self._look()
 
-    def failed(self, place: int, failure: Any) -> None:
+    def failed(self, place: int, failure: Any, unheard: Unheard) -> None:
         """A node was not reached, or has not answered, or has refused."""
-        self._note(place, failure, now())
+        at = now()
+        unheard.note(self._requests[place], at)  # also where it is not waited for any more
+        self._note(place, failure, at)
 
     def heard(self, place: int, reply: Reply) -> None:
         """A node has answered, perhaps a question that is not waited for any more."""
@@ -122,7 +126,40 @@ class Gathering(Sent):
 
 
 class NodeAsyncLink(RedisAsyncLink):
-    """The link to one of several nodes that are all asked the same."""
+    """The link to one of several nodes that are all asked the same, and of which not every answer
+    is awaited."""
+
+    def __init__(self, settings: RedisSettings) -> None:
+        super().__init__(UrlFactory(settings))
+        self.unheard = Unheard()
+
+    def _opened(self, connection: LazyConnection) -> None:
+        super()._opened(connection)
+        if connection is self._calls and connection.mux is not None:
+            connection.mux.taught, self.unheard.reached = set(), True
+            self._say_unheard(connection.mux)
+
+    def _say_unheard(self, mux: Mux) -> None:
+        """Tell the node first which owners have left that it may still vote for."""
+        noted = self.unheard.take(now())
+
+        def answered(last: Sent) -> None:
+            if last.exception() is not None:
+                for at, request in noted:
+                    self.unheard.note(request, at)
+
+        if noted:
+            mux.repeat([request for _, request in noted]).add_done_callback(answered)
+
+    async def part(self, hangs: bool) -> None:
+        """Close it, when the node has heard what concerns it; one that hangs reads what it was
+        sent when it goes on."""
+        untold = self.unheard.reached and (self.unheard or self._calls.waiting)
+        if untold and self._calls.mux is None:
+            await wait_until(self._calls.opening(), now() + CLOSING)
+        elif hangs:
+            self.hang_up(awaited=False)
+        await self.close()
 
     def ask(self, reply: NodeReply, request: Call, data: bytes) -> None:
         """Send a call whose bytes are those of another; which run is asked is put in."""
@@ -144,7 +181,7 @@ class QuorumAsyncLink(TaskParking, Quiet):
     ordered = False
 
     def __init__(self, nodes: Sequence[RedisSettings], label: str) -> None:
-        self._nodes = [NodeAsyncLink(UrlFactory(settings)) for settings in nodes]
+        self._nodes = [NodeAsyncLink(settings) for settings in nodes]
         self._labels, self._meeting = [node.label for node in nodes], Meeting(len(nodes))
         self._label, self._closed, self._forked = label, False, False
         self._asking: weakref.WeakSet[Sent] = weakref.WeakSet()
@@ -187,5 +224,8 @@ class QuorumAsyncLink(TaskParking, Quiet):
             node.hang_up(awaited)
 
     async def close(self) -> None:
-        self._closed = True
-        await asyncio.gather(*(node.close() for node in self._nodes))
+        self._closed, at = True, now()
+        several = enumerate(self._nodes)
+        await asyncio.gather(
+            *(node.part(self._meeting.hangs(number, at)) for number, node in several)
+        )

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import math
-import select
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ....drive import now
 from ....errors import StoreError, closed, forked
-from ....parking import ThreadParking
+from ....parking import ThreadParking, go_on_any
 from ....spi import Quiet
 from ....steps import Call, Enough, Reply, Wakes
 from ..errors import not_answered
 from ..link import RedisLink
+from ..transport.awaited import AwaitedReply
 from ..transport.factories import UrlFactory
-from ..transport.node_connection import AwaitedReply, ForkFlag, NodeConnection
+from ..transport.node_connection import ForkFlag, NodeConnection
 from ..transport.protocol import alike, packed
+from ..transport.unheard import Unheard
 from ..transport.weak_registry import WeakRegistry
 from ..url import RedisSettings
 from .meeting import SUBSCRIBING, Meeting, NodeWakes
+from .parting import part
 from .votes import Unawaited
 
 #: Idle connections to each node that are kept; threads beyond that open and close their own.
@@ -30,8 +31,14 @@ KEPT = 16
 class NodeConnections:
     """One connection to each node, used by one thread at a time."""
 
-    def __init__(self, nodes: Sequence[RedisSettings], fork: ForkFlag) -> None:
-        self._each = [NodeConnection(settings, fork) for settings in nodes]
+    def __init__(
+        self, nodes: Sequence[RedisSettings], fork: ForkFlag, unheard: Sequence[Unheard]
+    ) -> None:
+        pairs = zip(nodes, unheard, strict=True)
+        self._each = [NodeConnection(settings, fork, each) for settings, each in pairs]
+
+    def __iter__(self) -> Iterator[NodeConnection]:
+        return iter(self._each)
 
     def ask(
         self,
@@ -55,7 +62,7 @@ class NodeConnections:
             patience = meeting.patience(requests, replies) if hurried else until
             if at >= patience:
                 break
-            self._wait(list(asked.values()), min(limit or until, until, patience) - at)
+            go_on_any(asked.values(), min(limit or until, until, patience) - at)
         return [
             self._reply(each, reply, until) for each, reply in zip(awaited, replies, strict=True)
         ]
@@ -95,16 +102,6 @@ class NodeConnections:
             return Unawaited(f"the answer of {label} was not awaited", label)
         return not_answered("timed out", label)
 
-    def _wait(self, connections: Sequence[NodeConnection], left: float) -> None:
-        """Wait until one of these can go on, and let it."""
-        poll, ready = select.poll(), {}
-        for connection in connections:
-            if (waits_for := connection.waits_for) is not None:
-                poll.register(*waits_for)
-                ready[waits_for[0]] = connection
-        for descriptor, _ in poll.poll(math.ceil(left * 1000)):
-            ready[descriptor].go_on()
-
     def close(self) -> None:
         for each in self._each:
             each.close()
@@ -128,6 +125,7 @@ class QuorumLink(ThreadParking, Quiet):
         self._timeout = max(node.timeout for node in nodes)
         self._closed, self._fork = False, ForkFlag()
         self._meeting = Meeting(len(nodes))
+        self._unheard = [Unheard() for _ in nodes]
         #: For wakes alone.
         self._ears = [RedisLink(UrlFactory(settings)) for settings in nodes]
         self._idle: deque[NodeConnections] = deque()
@@ -168,12 +166,17 @@ class QuorumLink(ThreadParking, Quiet):
         try:
             return self._idle.pop()
         except IndexError:
-            connections = NodeConnections(self._nodes, self._fork)
-            self._connections.add(connections)
-            return connections
+            return self._connect()
+
+    def _connect(self) -> NodeConnections:
+        connections = NodeConnections(self._nodes, self._fork, self._unheard)
+        self._connections.add(connections)
+        return connections
 
     def _give_back(self, connections: NodeConnections) -> None:
-        if len(self._idle) < KEPT and not self._closed:
+        if self._closed:
+            part([connections])
+        elif len(self._idle) < KEPT:
             self._idle.append(connections)
         else:
             connections.close()
@@ -205,13 +208,18 @@ class QuorumLink(ThreadParking, Quiet):
         self._closed = True
         for ear in self._ears:
             ear.close()
+        idle: list[NodeConnections] = []
         while self._idle:
             try:
-                self._idle.pop().close()
+                idle.append(self._idle.pop())
             except IndexError:
                 break  # another thread was quicker
-        for connections in self._connections.every():  # a question that is under way ends now
-            connections.shut_down()
+        for connections in self._connections.every():
+            if connections not in idle:
+                connections.shut_down()  # a question that is under way ends now
+        if not idle and any(each.due for each in self._unheard):
+            idle.append(self._connect())
+        part(idle)
 
 
 def _node(awaited: AwaitedReply) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from ....errors import StoreMisconfigured, StoreUnavailable
+from ....errors import OutcomeUnknown, StoreMisconfigured, StoreUnavailable
 from ....recipes.agreement import majority
 from ....steps import Call, Reply, Wakes
 
@@ -56,6 +56,11 @@ class Meeting:
         """Note that a node has answered, be it a question that is not waited for any more."""
         self._heard[node], self._asked[node] = at, None
 
+    def hangs(self, node: int, at: float) -> bool:
+        """Whether a node that was asked has been silent for so long that it is not waited for."""
+        asked = self._asked[node]
+        return asked is not None and at - asked > SILENT
+
     def patience(self, requests: Sequence[Call], replies: Sequence[Reply]) -> float:
         """Until when to wait for the answers that are missing; it may be over."""
         nodes = len(self._heard)
@@ -75,6 +80,8 @@ class Meeting:
         that never has is a mistake in the settings, which is to be told.
         """
         self._unmet.discard(node)
+        if not isinstance(reply, OutcomeUnknown):
+            self._asked[node] = None  # a failure is no silence
         if not isinstance(reply, Exception):
             self._served.add(node)
             self.heard(node, at)

@@ -11,7 +11,6 @@ import struct
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from threading import get_ident
 from typing import Any
 
@@ -22,7 +21,7 @@ from ....steps import Call, Reply
 from ..confirmation import Confirmation
 from ..errors import is_noscript
 from .handshakes import ConnectionFactory, doubt_replicas, open_blocking, to_confirm
-from .openings import abandon_socket, socket_of
+from .openings import abandon_socket, end_socket, socket_of
 from .protocol import INCOMPLETE, new_reader, packed_together
 
 #: Seconds after which an idle connection is looked at before it is used again.
@@ -256,8 +255,7 @@ class BlockingConnection:
 
     def shut_down(self) -> None:
         """End it while another thread uses it, which then closes it."""
-        with suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
+        end_socket(self._socket)
 
     def close(self) -> None:
         self._connection.disconnect()

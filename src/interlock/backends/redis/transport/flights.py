@@ -14,7 +14,9 @@ from ....errors import OutcomeUnknown, StoreUnavailable, closed, forked
 from ....steps import Call, Reply
 from ..errors import not_answered
 from ..url import RedisSettings
-from .node_connection import AwaitedReply, ForkFlag, NodeConnection
+from .awaited import AwaitedReply
+from .node_connection import ForkFlag, NodeConnection
+from .unheard import Unheard
 from .weak_registry import WeakRegistry
 
 #: Idle connections that are kept; threads beyond that open and close their own.
@@ -76,6 +78,8 @@ class Flights:
     def __init__(self, settings: RedisSettings) -> None:
         self._settings, self.timeout = settings, settings.timeout
         self._closed, self.fork = False, ForkFlag()
+        #: Nothing: the keeper withdraws what was not answered.
+        self._unheard = Unheard(0)
         self._idle: deque[NodeConnection] = deque()
         #: All connections, also those on which a question is under way.
         self._connections: WeakRegistry[NodeConnection] = WeakRegistry()
@@ -89,7 +93,7 @@ class Flights:
         try:
             return self._idle.pop()
         except IndexError:
-            connection = NodeConnection(self._settings, self.fork)
+            connection = NodeConnection(self._settings, self.fork, self._unheard)
             self._connections.add(connection)
             return connection
 

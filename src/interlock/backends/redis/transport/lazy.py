@@ -58,6 +58,11 @@ class LazyConnection:
             label = self._factory.label
             pending.set_exception(Unreached(f"cannot reach {label} in time", label))
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a call waits until it is open."""
+        return bool(self._unsent)
+
     def opening(self) -> asyncio.Task[None]:
         """The task that opens the connection; one for all callers."""
         if self._opening is None:

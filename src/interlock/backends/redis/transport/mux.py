@@ -73,6 +73,9 @@ class Mux(asyncio.Protocol):
         self._demoted = False
         #: Which run of the server it leads to, as it is sent; see `protocol.packed_for`.
         self.run = b""
+        #: The scripts that were sent as a whole, where each is at first, because no reader might
+        #: be there any more to hear that the server does not know it; None where none is.
+        self.taught: set[str] | None = None
         self._end_reason: str | StoreError = "the connection was closed"
         #: When a reply was complete last, and whether there was any.
         self.open, self.heard_at, self._replied = True, now(), False
@@ -112,7 +115,17 @@ class Mux(asyncio.Protocol):
         self._pending.append(pending)
         if pending.limit < self._timer_at:
             self._schedule(pending.limit, at)
-        self._write(data or packed(request))
+        if self.taught is not None and self._teaches(request):
+            self._write(packed(request, whole=True))
+        else:
+            self._write(data or packed(request))
+
+    def _teaches(self, request: Call) -> bool:
+        """Whether the script of a call has not been sent on this connection yet."""
+        assert self.taught is not None
+        known = len(self.taught)
+        self.taught.add(request.operation.sha)
+        return len(self.taught) > known
 
     def repeat(self, requests: Sequence[Call]) -> PendingReply:
         """Send calls that were answered by another server before; the last one's reply is

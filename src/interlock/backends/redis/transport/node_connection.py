@@ -10,23 +10,23 @@ on keeps its place, so that its late reply is read and thrown away.
 
 from __future__ import annotations
 
-import os
 import select
 import socket
 import ssl
 from collections import deque
-from contextlib import suppress
 from typing import Any
 
 import hiredis
 
 from ....drive import now
 from ....errors import StoreError, StoreMisconfigured
-from ....passwords import asked
-from ....steps import Call, Reply
-from ..errors import foreign, from_reply, is_noscript, not_answered, not_sent, turned_away
+from ....steps import Call
+from ..errors import foreign, from_reply, is_noscript, not_answered, not_sent
 from ..url import RedisSettings
+from .awaited import AwaitedReply
 from .connection import FRESH
+from .greetings import greetings, refused
+from .openings import abandon_socket, end_socket
 from .polled_sockets import (
     WOULD_BLOCK,
     addresses_of,
@@ -36,6 +36,7 @@ from .polled_sockets import (
     with_tls,
 )
 from .protocol import INCOMPLETE, command, new_reader, packed, packed_for, run_told
+from .unheard import Unheard
 
 #: Bytes that are read at a time.
 CHUNK = 1 << 16
@@ -45,18 +46,6 @@ UNSENT = 1 << 20
 
 #: Seconds until a node that could not be reached is tried again: at first, and at most.
 PAUSES = (0.02, 0.5)
-
-
-class AwaitedReply:
-    """The place of one call in the order of replies."""
-
-    __slots__ = ("came_at", "reply", "request", "since")
-
-    def __init__(self, request: Call | None, since: float) -> None:
-        #: None for a part of the handshake.
-        self.request, self.since = request, since
-        self.reply: Reply = None
-        self.came_at = since
 
 
 class ForkFlag:
@@ -73,11 +62,15 @@ class NodeConnection:
 
     _socket: socket.socket | None = None
 
+    #: Whether the link has ended it while a thread uses it, which is about to close it.
+    _shut = False
+
     #: When the node has answered last; 0.0 once that was noted.
     heard_at = 0.0
 
-    def __init__(self, settings: RedisSettings, fork: ForkFlag) -> None:
+    def __init__(self, settings: RedisSettings, fork: ForkFlag, unheard: Unheard) -> None:
         self._settings, self.label, self._fork = settings, settings.label, fork
+        self._unheard = unheard
         self._addresses: list[Any] = []
         self._connecting = self._greeted = False
         #: What a socket that is not connected yet waits for.
@@ -109,8 +102,10 @@ class NodeConnection:
         self._used_at = at
         if self._socket is None and at >= self._retry_at:
             self._open(at)
+        self._say_unheard(at)
         if self._socket is None or len(self._out) > UNSENT:
             awaited.reply = self._why_not()
+            self._unheard.note(request, at)
         elif self._greeted:
             self._send_call(awaited, request, data)
         else:
@@ -120,12 +115,21 @@ class NodeConnection:
     def _send_call(self, awaited: AwaitedReply, request: Call, data: bytes | None = None) -> None:
         """Send a script by its SHA-1, but the first time as a whole: no reader might be there any
         more to hear that the server does not know it."""
-        script = request.operation
+        script, self._unheard.reached = request.operation, True
         if script in self._taught:
             self._send(awaited, packed_for(data or packed(request), request, self._run))
         else:
             self._taught.add(script)
             self._send(awaited, packed(request, whole=True))
+
+    def _say_unheard(self, at: float) -> None:
+        """Tell the node first which owners have left that it may still vote for."""
+        if self._greeted and self._unheard and not self._shut:
+            for noted, request in self._unheard.take(at):
+                if self._socket is None:  # it has failed just now
+                    self._unheard.note(request, noted)
+                else:
+                    self._send_call(AwaitedReply(request, at, noted), request)
 
     def retract(self, awaited: AwaitedReply) -> bool:
         """Do not send a call that has not been sent yet; False when it has."""
@@ -274,39 +278,46 @@ class NodeConnection:
 
     def _begin_greeting(self) -> None:
         self._connecting = False
-        for words in self._greetings():
+        for words in greetings(self._settings):
             self._send(AwaitedReply(None, self._opened_at), command(*words))
         if not self._sent:
             self._greet("OK")
 
-    def _greetings(self) -> list[tuple[str, ...]]:
-        settings, said = self._settings, []
-        if settings.password is not None:
-            people = (settings.username,) if settings.username else ()
-            said.append(("AUTH", *people, asked(settings.password, self.label)))
-        if settings.db:
-            said.append(("SELECT", str(settings.db)))
-        if settings.client_name:
-            said.append(("CLIENT", "SETNAME", settings.client_name))
-        return said
-
     def _greet(self, reply: Any) -> None:
         """A part of the handshake was answered; after the last one calls may be sent."""
         if isinstance(reply, hiredis.ReplyError):
-            # The server may quote what it was told: the password.
-            words = str(reply).partition(", with args")[0]
-            said = f"refused the connection: {words}"
-            if words.startswith(("WRONGPASS", "NOAUTH", "ERR AUTH")):
-                said = turned_away(words)
-            self._end(StoreMisconfigured(f"{self.label} {said}", self.label))
+            self._end(refused(str(reply), self.label))
         elif not any(awaited.request is None for awaited in self._sent):
             self._greeted, self._failures = True, 0
+            self._say_unheard(now())
             while self._unsent:
                 awaited = self._unsent.popleft()
                 if awaited.request is not None:
                     self._send_call(awaited, awaited.request)
 
     # --- the end -------------------------------------------------------------------------------
+
+    @property
+    def greeted(self) -> bool:
+        """Whether calls can be sent at once."""
+        return self._greeted
+
+    def speak_out(self, at: float) -> None:
+        """Say, before the end, which owners have left that the node may still vote for."""
+        if self._socket is None and self._unheard.due:
+            self._open(at)
+        if self._greeted:
+            self._read()
+        self._say_unheard(at)
+
+    def worth_until(self, limit: float, silent: float) -> float:
+        """Until when it is worth waiting before the end: until what the node has to hear is sent,
+        but not beyond the limit, and answered, unless it has been silent for so many seconds."""
+        if self._socket is None or not self._unheard.reached:
+            return 0.0
+        if self._out or self._unheard or any(awaited.leaves for awaited in self._unsent):
+            return limit
+        return min(limit, self._sent[0].since + silent) if self._greeted and self._sent else 0.0
 
     def _fail(self, cause: OSError) -> None:
         """Nothing more will come: what was sent is unknown, what was not was never executed."""
@@ -331,7 +342,9 @@ class NodeConnection:
         """Close it; a reply that is still on its way is no other call's."""
         if self._socket is not None:
             self._socket.close()
-        self._socket, self._connecting, self._greeted = None, False, False
+        self._socket, self._connecting, self._greeted, self._shut = None, False, False, False
+        for awaited in (*self._sent, *self._unsent):
+            self._unheard.note(awaited.request, awaited.unheard_at or now())
         self._sent.clear()
         self._unsent.clear()
         self._out.clear()
@@ -345,21 +358,14 @@ class NodeConnection:
 
     def shut_down(self) -> None:
         """End it while another thread uses it, which then closes it."""
-        sock = self._socket
-        with suppress(OSError):
-            if sock is not None:
-                sock.shutdown(socket.SHUT_RDWR)
+        self._shut, sock = True, self._socket
+        if sock is not None:
+            end_socket(sock)
 
     def abandon(self) -> None:
         """In a forked child: leave the socket to the parent, without a word.
 
         The descriptor stays taken, or the next file that is opened would be asked in its stead.
         """
-        sock = self._socket
-        with suppress(OSError):
-            void = os.open(os.devnull, os.O_RDWR)
-            try:
-                if sock is not None:
-                    os.dup2(void, sock.fileno(), inheritable=False)
-            finally:
-                os.close(void)
+        if self._socket is not None:
+            abandon_socket(self._socket)

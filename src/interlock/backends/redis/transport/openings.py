@@ -75,6 +75,16 @@ def abandon_socket(sock: socket.socket) -> None:
             os.close(void)
 
 
+def end_socket(sock: socket.socket) -> None:
+    """End a socket while another thread uses it, which then finds it so.
+
+    Not by the method of a socket with TLS, which takes TLS away first: what the other thread sends
+    in that moment would be readable on the way.
+    """
+    with suppress(OSError):
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+
 def _abandon_handshakes() -> None:
     for each in _with_redis_py.every():
         abandon_socket(each.raw)
