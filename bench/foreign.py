@@ -33,7 +33,7 @@ from .method import (
 )
 from .pair import pairs_of
 from .peers import OURS, OURS_FAIR, Entrant
-from .programs import Program
+from .programs import Looping, Program
 from .report import Answer, Table, count, progress, times
 from .workers import Worker
 
@@ -48,7 +48,9 @@ class Make:
     name: str
     there: Callable[[], bool]
     compile: Callable[[str], None]
-    start: Callable[[str, int], Program]
+    start: Callable[[str, str], Program]
+    #: How it spells where a server is; the port follows.
+    place: str
     #: Its word for each of our kinds.
     kinds: dict[str, str]
     #: Those of them whose hand-off is measured.
@@ -57,12 +59,16 @@ class Make:
     #: Seconds for which it should have run before it is measured.
     warm_up: float = 8.0
 
+    def started(self, folder: str, server: RedisServer) -> Program:
+        return self.start(folder, f"{self.place}{server.port}")
+
 
 REDISSON = Make(
     "Redisson",
     programs.has_redisson,
     programs.compile_redisson,
     programs.redisson,
+    "redis://127.0.0.1:",
     {
         LOCK: "lock",
         FAIR: "fair",
@@ -79,6 +85,7 @@ REDSYNC = Make(
     programs.has_redsync,
     programs.compile_redsync,
     programs.redsync,
+    "127.0.0.1:",
     {MUTEX: "mutex"},
     {MUTEX: OURS[1]},
     slow=True,
@@ -116,7 +123,7 @@ def _ready(make: Make, folder: str) -> bool:
 def _pairs(answer: Answer, folder: str, make: Make, effort: Effort) -> None:
     with (
         RedisServer() as server,
-        make.start(folder, server.port) as program,
+        make.started(folder, server) as program,
         interlock.connect(server.url) as client,
     ):
         progress(f"foreign: warming {make.name} up")
@@ -163,17 +170,10 @@ def _runners(
 ) -> list[Runner]:
     theirs, runners = cpu_between(program.pid, server.pid), []
     for kind, word in make.kinds.items():
-        told = _told(program, word, f"theirs:{word}")
+        told = Looping(program, word, f"theirs:{word}")
         runners.append(Runner(make.name + kind, told, cpu=theirs))
         runners.append(Runner(kind, pairs_of(_ours(client, kind))))
     return runners
-
-
-def _told(program: Program, word: str, name: str) -> Callable[[int], None]:
-    def pairs(n: int) -> None:
-        program.ask("pairs", word, name, n)
-
-    return pairs
 
 
 def _ours(client: interlock.Client, kind: str) -> Any:
@@ -187,7 +187,7 @@ def _handoff(answer: Answer, folder: str, make: Make, effort: Effort) -> None:
     progress(f"foreign: hand-off beside {make.name}")
     with RedisServer() as server, ExitStack() as stack:
         ours = Relay(server.port, *(stack.enter_context(Worker()) for _ in range(2)))
-        one, other = (stack.enter_context(make.start(folder, server.port)) for _ in range(2))
+        one, other = (stack.enter_context(make.started(folder, server)) for _ in range(2))
         table = Table(
             f"hand-off beside {make.name}: one process releases, the other holds it (µs)",
             ("", "p50", "p95", f"x {make.name}'s p50"),

@@ -1,271 +1,256 @@
-"""A lock over five servers, beside others that do the same and beside bare sockets.
+"""A lock over five servers, beside others that do the same and beside bare programs.
 
-All take turns in short slices, healthy and then beside a node that was stopped (SIGSTOP); what
-counts is the median of the medians of the slices.  Peers that are not installed do not take part.
+All take turns in short slices: on all cores, which is what asking in parallel is for, and with the
+client and all servers on one core, where the scheduler has no say.  Then one node at a time is
+stopped (SIGSTOP).  Those that are not installed or built do not take part.
 """
 
 from __future__ import annotations
 
 import asyncio
-import importlib
-import os
-import socket
+import random
+import tempfile
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Iterable
+from contextlib import ExitStack, nullcontext, suppress
 from statistics import median
 from typing import Any
 
-import redis
-
-import interlock
-from interlock import aio
 from tests.support.redlocks import RedlockServers
 
-from .bare import FREE_STRING, pack
-from .method import Effort
+from .method import (
+    Clock,
+    Effort,
+    Runner,
+    compare,
+    cpu_of,
+    cpu_of_all,
+    cpu_with,
+    interleave,
+    pinned,
+    ratio,
+    threads_of,
+)
+from .programs import Looping
+from .redlock_entrants import (
+    ALL,
+    ASYNCIO,
+    BARE,
+    BARE_ASYNC,
+    GO,
+    JAVA,
+    LOCK,
+    MUTEX,
+    REDISSON,
+    REDSYNC,
+    THREADS,
+    Contestant,
+    Ground,
+)
 from .report import Answer, Table, count, progress, times
 
-#: Pairs in a slice; beside a node that hangs, of those who wait for it.
-SLICE, SLOW = 50, 2
+#: Seconds for which a just-in-time compiler sees its program run before it is measured.
+WARM_UP = 8.0
 
-#: Milliseconds; and seconds for which a peer waits for one node.
-LEASE_MS, PATIENCE = 30_000, 0.1
+#: Seconds for which a program of its own may take beside a node that hangs.
+LONGEST = 15.0
 
-#: Seconds after which a slice of tasks is given up: some wait for a node that hangs for ever.
-LONGEST = 5.0
+#: Seconds in which a node that hung hears what it has missed.
+CATCHING_UP = 0.3
 
-Pair = Callable[[str], Any]
-Making = Callable[[RedlockServers], Pair]
-
-
-class BareSockets:
-    """The limit: sends to all nodes, then reads what all have answered."""
-
-    def __init__(self, servers: RedlockServers) -> None:
-        self._sockets = [socket.create_connection(("127.0.0.1", each.port)) for each in servers]
-        for each in self._sockets:
-            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-    def __call__(self, name: str) -> None:
-        owner = os.urandom(8).hex()
-        self._ask(pack("SET", name, owner, "NX", "PX", str(LEASE_MS)))
-        self._ask(pack("EVAL", FREE_STRING, "1", name, owner))
-
-    def _ask(self, message: bytes) -> None:
-        for each in self._sockets:
-            each.sendall(message)
-        for each in self._sockets:
-            each.recv(4096)
+LIMITS = {THREADS: f"{THREADS}: {BARE}", ASYNCIO: f"{ASYNCIO}: {BARE_ASYNC}"}
 
 
-def _ours(kind: str) -> Making:
-    def make(servers: RedlockServers) -> Pair:
-        client = interlock.connect(servers.url())
+class Field:
+    """Those that take part, over the same servers."""
 
-        def pair(name: str) -> None:
-            with getattr(client, kind)(name):
-                pass
+    def __init__(self, ground: Ground, answer: Answer) -> None:
+        self.ground = ground
+        self.entrants: dict[Contestant, Any] = {}
+        for each in ALL:
+            try:
+                pairs = each.make(ground)
+                pairs(3)  # opens connections
+            except Exception as failure:
+                answer.notes.append(
+                    f"{each.key} takes no part: {type(failure).__name__}: {failure}"
+                )
+            else:
+                self.entrants[each] = pairs
 
-        return pair
+    def runners(self) -> list[Runner]:
+        return [
+            Runner(each.key, pairs, LIMITS.get(each.world, LIMITS[THREADS]), cpu=self._cpu(pairs))
+            for each, pairs in self.entrants.items()
+        ]
 
-    return make
+    def _cpu(self, pairs: Any) -> Clock | None:
+        """Of a program of its own, and of the servers."""
+        if not isinstance(pairs, Looping):
+            return None
+        pid, servers = pairs.program.pid, self.servers
+        return lambda: cpu_of_all(pid) + sum(map(cpu_of, servers))
 
+    @property
+    def servers(self) -> list[int]:
+        return [each.pid for each in self.ground.servers]
 
-def _majority(servers: RedlockServers) -> Pair:
-    clients = [interlock.connect(f"redis://127.0.0.1:{each.port}") for each in servers]
+    @property
+    def programs(self) -> list[Looping]:
+        return [each for each in self.entrants.values() if isinstance(each, Looping)]
 
-    def pair(name: str) -> None:
-        with interlock.majority_of(*(client.mutex(name) for client in clients)):
-            pass
-
-    return pair
-
-
-def _pottery(servers: RedlockServers) -> Pair:
-    pottery = importlib.import_module("pottery")
-    limits = {"socket_timeout": PATIENCE}
-    masters = {redis.Redis(port=each.port, **limits) for each in servers}  # type: ignore[arg-type]
-
-    def pair(name: str) -> None:
-        with pottery.Redlock(key=name, masters=masters, auto_release_time=30):
-            pass
-
-    return pair
-
-
-def _redlock_ng(servers: RedlockServers) -> Pair:
-    module = importlib.import_module("redlock")
-    manager = module.Redlock([f"redis://127.0.0.1:{each.port}/0" for each in servers])
-
-    def pair(name: str) -> None:
-        manager.release(manager.acquire(name, LEASE_MS))
-
-    return pair
-
-
-def _ours_async(kind: str) -> Making:
-    def make(servers: RedlockServers) -> Pair:
-        client = aio.connect(servers.url())
-
-        async def pair(name: str) -> None:
-            async with getattr(client, kind)(name):
-                pass
-
-        return pair
-
-    return make
-
-
-def _majority_async(servers: RedlockServers) -> Pair:
-    clients = [aio.connect(f"redis://127.0.0.1:{each.port}") for each in servers]
-
-    async def pair(name: str) -> None:
-        async with aio.majority_of(*(client.mutex(name) for client in clients)):
-            pass
-
-    return pair
-
-
-def _redlock_ng_async(servers: RedlockServers) -> Pair:
-    module = importlib.import_module("redlock")
-    manager = module.AsyncRedlock([f"redis://127.0.0.1:{each.port}/0" for each in servers])
-
-    async def pair(name: str) -> None:
-        await manager.release(await manager.acquire(name, LEASE_MS))
-
-    return pair
-
-
-def _aioredlock(servers: RedlockServers) -> Pair:
-    module = importlib.import_module("aioredlock")
-    manager = module.Aioredlock([("127.0.0.1", each.port) for each in servers])
-
-    async def pair(name: str) -> None:
-        await manager.unlock(await manager.lock(name, lock_timeout=30))
-
-    return pair
-
-
-BLOCKING: dict[str, Making] = {
-    "bare sockets": BareSockets,
-    "Interlock mutex()": _ours("mutex"),
-    "Interlock lock()": _ours("lock"),
-    "Interlock majority_of()": _majority,
-    "pottery": _pottery,
-    "redlock-ng": _redlock_ng,
-}
-ASYNCIO: dict[str, Making] = {
-    "Interlock mutex()": _ours_async("mutex"),
-    "Interlock lock()": _ours_async("lock"),
-    "Interlock majority_of()": _majority_async,
-    "redlock-ng": _redlock_ng_async,
-    "aioredlock": _aioredlock,
-}
+    def warm_up(self, seconds: float) -> None:
+        for each in self.programs:
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                each(20)
 
 
 def ask(effort: Effort) -> Answer:
-    """Both worlds, in one run."""
-    answer, rounds = Answer(), effort.of(20, 4)
-    with RedlockServers() as servers, asyncio.Runner() as runner:
-        for world, making in (("blocking", BLOCKING), ("asyncio", ASYNCIO)):
-            progress(f"redlock peers, {world}")
-            run = runner.run if world == "asyncio" else None
-            entrants = _made(making, servers, run, answer)
-            figures = _measured(servers, entrants, rounds)
-            answer.figures[f"redlock_peers.{world}"] = _told(world, figures, answer)
+    """Healthy on all cores and on one, then beside a node that hangs; all in one run."""
+    answer = Answer()
+    with (
+        tempfile.TemporaryDirectory(prefix="interlock-bench-") as folder,
+        RedlockServers() as servers,
+        asyncio.Runner() as loop,
+        ExitStack() as stack,
+    ):
+        servers.let_vote()
+        progress("redlock peers: making them, warming them up")
+        field = Field(Ground(servers, loop, folder, stack), answer)
+        field.warm_up(effort.seconds(WARM_UP, 2.0))
+        for label in ("all cores", "one core"):
+            progress(f"redlock peers: {label}")
+            _report(answer, label, _healthy(field, label, effort))
+        progress("redlock peers: one node hangs")
+        _report_hung(answer, field, _beside(field, effort.of(3, 1)))
     return answer
 
 
-def _made(
-    making: dict[str, Making], servers: RedlockServers, run: Any, answer: Answer
-) -> dict[str, Callable[[int], float]]:
-    """Those that are there, and work: each answers the median of so many pairs."""
-    entrants: dict[str, Callable[[int], float]] = {}
-    for name, make in making.items():
-        try:
-            slice_of = _slice(make, servers, run)
-            slice_of(3)  # opens connections
-        except Exception as failure:
-            answer.notes.append(f"{name} does not take part: {type(failure).__name__}: {failure}")
-        else:
-            entrants[name] = slice_of
-    return entrants
+def _healthy(field: Field, label: str, effort: Effort) -> dict[str, Runner]:
+    threads = [one for each in field.programs for one in threads_of(each.program.pid)]
+    with pinned(*field.servers, *threads) if label == "one core" else nullcontext():
+        return interleave(field.runners(), effort.of(30, 6), cpu_with(*field.servers))
 
 
-def _slice(make: Making, servers: RedlockServers, run: Any) -> Callable[[int], float]:
-    if run is None:
-        pair = make(servers)
-        return lambda pairs: median(_timed(pair, f"name{each % 10}") for each in range(pairs))
-
-    async def making() -> Pair:
-        return make(servers)
-
-    apair: Callable[[str], Awaitable[Any]] = run(making())
-
-    async def several(pairs: int) -> float:
-        async with asyncio.timeout(LONGEST):
-            return median([await _atimed(apair, f"name{each % 10}") for each in range(pairs)])
-
-    return lambda pairs: float(run(several(pairs)))
-
-
-def _timed(pair: Pair, name: str) -> float:
-    began = time.perf_counter()
-    pair(name)
-    return time.perf_counter() - began
-
-
-async def _atimed(pair: Callable[[str], Awaitable[Any]], name: str) -> float:
-    began = time.perf_counter()
-    await pair(name)
-    return time.perf_counter() - began
+def _report(answer: Answer, label: str, found: dict[str, Runner]) -> None:
+    table = Table(
+        f"a pair over five servers ({label})",
+        ("", "pairs/s", "of its limit", "quartiles", "by CPU", "CPU µs"),
+    )
+    for name, runner in found.items():
+        figures = compare(runner, found[runner.limit or name])
+        low, high = figures["quartiles"]
+        table.add(
+            name,
+            count(figures["pairs_per_second"]),
+            times(figures["of_limit"]),
+            f"{low:.2f}-{high:.2f}",
+            times(figures["of_limit_by_cpu"]),
+            count(figures["cpu_us"]),
+        )
+        answer.figures[f"redlock_peers.{label}.{name}"] = figures
+    answer.tables.append(table)
+    for ours, theirs in _opponents(found):
+        answer.figures[f"redlock_peers.{label}.{ours} beside {theirs[0]}"] = _beaten(
+            found[ours], found[theirs[1]]
+        )
 
 
-def _measured(
-    servers: RedlockServers, entrants: dict[str, Callable[[int], float]], rounds: int
-) -> dict[str, tuple[list[float], list[float]]]:
-    """Of each the medians of its slices: healthy, and beside a node that hangs."""
-    figures: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in entrants}
+def _opponents(found: dict[str, Runner]) -> Iterable[tuple[str, tuple[str, str]]]:
+    """Which of ours is compared with whom, and under which name."""
+    for world in (THREADS, ASYNCIO):
+        peers = [
+            each for each in found.values() if each.name.startswith(world) and _is_peer(each.name)
+        ]
+        if peers:
+            best = max(peers, key=lambda each: each.rate)
+            yield f"{world}: {MUTEX}", ("the best peer", best.name)
+    for ours, theirs in ((LOCK, f"{JAVA}: {REDISSON}"), (MUTEX, f"{GO}: {REDSYNC}")):
+        if theirs in found:
+            yield f"{THREADS}: {ours}", (theirs, theirs)
+
+
+def _is_peer(name: str) -> bool:
+    return "interlock" not in name and "bare" not in name
+
+
+def _beaten(ours: Runner, theirs: Runner) -> dict[str, Any]:
+    """How many times as fast ours are."""
+    return {
+        "name": theirs.name,
+        "of_peer": ratio(ours.rates, theirs.rates),
+        "of_peer_by_cpu": ratio(theirs.costs, ours.costs),
+    }
+
+
+# --- beside a node that hangs -------------------------------------------------------------------
+
+
+def _beside(field: Field, rounds: int) -> dict[Contestant, tuple[list[float], list[float]]]:
+    """Of each how long a pair takes, healthy and beside a node that hangs."""
+    figures: dict[Contestant, tuple[list[float], list[float]]] = {
+        each: ([], []) for each in field.entrants if each.beside
+    }
     for number in range(rounds):
-        for name, slice_of in entrants.items():
-            figures[name][0].append(slice_of(SLICE))
-        servers[number % 5].pause()
-        for name, slice_of in entrants.items():
-            if name != "bare sockets":  # it would wait for ever
-                with suppress(Exception):  # a peer that gives up has no figure
-                    figures[name][1].append(slice_of(SLICE if "Interlock" in name else SLOW))
-        servers[number % 5].resume()
-        time.sleep(0.3)  # it hears what it has missed
-        servers.flush()
+        for each in random.sample(list(figures), len(figures)):
+            figures[each][0].append(_timed(field.entrants[each], each.beside))
+            with suppress(Exception):  # one that gives up has no figure
+                figures[each][1].append(_timed_beside(field, each, number % 5))
     return figures
 
 
-def _told(
-    world: str, figures: dict[str, tuple[list[float], list[float]]], answer: Answer
-) -> dict[str, float]:
-    columns = ("", "pairs/s", "µs", "x of bare", "µs, one hangs", "ratio of p50")
-    table = Table(f"a lock over five servers, {world}", columns)
-    told: dict[str, float] = {}
-    bare = figures.get("bare sockets", ([], []))[0]
-    for name, (healthy, hung) in figures.items():
-        took, beside = median(healthy), median(hung) if hung else 0.0
-        ratio = median([one / other for one, other in zip(bare, healthy, strict=False)] or [0.0])
-        slower = beside / took
-        table.add(
-            name,
-            count(1 / took),
-            count(1e6 * took),
-            times(ratio),
-            count(1e6 * beside),
-            times(slower),
-        )
-        told |= {f"{name}.us": 1e6 * took, f"{name}.of_bare": ratio}
-        told |= {f"{name}.us_hung": 1e6 * beside, f"{name}.hung_ratio": slower}
-    peers = [
-        told[f"{name}.us"] for name in figures if "Interlock" not in name and "bare" not in name
-    ]
-    if peers:
-        told["x_best_peer"] = min(peers) / told["Interlock mutex().us"]
+def _timed_beside(field: Field, entrant: Contestant, node: int) -> float:
+    servers, pairs = field.ground.servers, field.entrants[entrant]
+    servers[node].pause()
+    try:
+        if isinstance(pairs, Looping):
+            return _timed_program(pairs, entrant.beside)
+        return _timed(pairs, entrant.beside)
+    finally:
+        servers[node].resume()
+        time.sleep(CATCHING_UP)
+        if isinstance(pairs, Looping) and pairs.begun:
+            pairs.end()
+        servers.flush()
+        servers.let_vote()
+
+
+def _timed(pairs: Any, n: int) -> float:
+    began = time.perf_counter()
+    pairs(n)
+    return (time.perf_counter() - began) / n
+
+
+def _timed_program(pairs: Looping, n: int) -> float:
+    began = time.perf_counter()
+    pairs.begin(n)
+    if not pairs.program.speaks_within(LONGEST):
+        raise TimeoutError
+    took = (time.perf_counter() - began) / n
+    pairs.end()
+    return took
+
+
+def _report_hung(
+    answer: Answer,
+    field: Field,
+    figures: dict[Contestant, tuple[list[float], list[float]]],
+) -> None:
+    table = Table(
+        "a pair over five servers, one of which hangs (all cores)",
+        ("", "µs healthy", "µs, one hangs", "x its own"),
+    )
+    for each, (healthy, hung) in figures.items():
+        if not hung:
+            table.add(each.key, count(1e6 * median(healthy)), "gave up", "")
+            continue
+        slower = median(one / other for one, other in zip(hung, healthy, strict=False))
+        shown = count(1e6 * median(healthy)), count(1e6 * median(hung))
+        table.add(each.key, *shown, times(slower))
+        answer.figures[f"redlock_peers.hung.{each.key}"] = {
+            "us": 1e6 * median(healthy),
+            "us_hung": 1e6 * median(hung),
+            "ratio": slower,
+        }
     answer.tables.append(table)
-    return told

@@ -1,9 +1,12 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
+import org.redisson.RedissonRedLock;
 import org.redisson.api.RLock;
 import org.redisson.api.RPermitExpirableSemaphore;
 import org.redisson.api.RSemaphore;
@@ -13,11 +16,14 @@ import org.redisson.config.Config;
 /**
  * Takes and frees what it is told, with Redisson at its defaults, in its main thread.
  *
- * Argument: the address of a server (redis://host:port).  Lines are words: the verb (pairs, take,
- * wait, free), the kind, the name, and for pairs how many, for free how many microseconds to
+ * Arguments: the address of a server (redis://host:port), of a cluster (redis+cluster://host:port,…),
+ * or those of several servers, which the kind redlock lets vote.  Lines are words: the verb (pairs,
+ * take, wait, free), the kind, the name, and for pairs how many, for free how many microseconds to
  * wait before.  Each is answered by one number: an instant of the clock that all processes share.
  */
 public final class RedissonTurns {
+    private static final String CLUSTER = "redis+cluster://";
+
     /** Something that can be taken and freed. */
     private interface Turn {
         void take() throws InterruptedException;
@@ -25,17 +31,30 @@ public final class RedissonTurns {
         void free();
     }
 
+    private final List<RedissonClient> clients;
+    /** The only one, or the first of several. */
     private final RedissonClient client;
     private final Map<String, Turn> turns = new HashMap<>();
 
-    private RedissonTurns(String address) {
+    private RedissonTurns(String[] addresses) {
+        clients = Arrays.stream(addresses).map(RedissonTurns::connect).toList();
+        client = clients.get(0);
+    }
+
+    private static RedissonClient connect(String address) {
         Config config = new Config();
-        config.useSingleServer().setAddress(address);
-        client = Redisson.create(config);
+        if (address.startsWith(CLUSTER)) {
+            String[] nodes = address.substring(CLUSTER.length()).split(",");
+            config.useClusterServers().addNodeAddress(
+                Arrays.stream(nodes).map(node -> "redis://" + node).toArray(String[]::new));
+        } else {
+            config.useSingleServer().setAddress(address);
+        }
+        return Redisson.create(config);
     }
 
     public static void main(String[] args) throws Exception {
-        RedissonTurns turns = new RedissonTurns(args[0]);
+        RedissonTurns turns = new RedissonTurns(args);
         System.out.println("ready");
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
@@ -88,6 +107,8 @@ public final class RedissonTurns {
         switch (kind) {
             case "lock":
                 return lock(client.getLock(name));
+            case "redlock":
+                return lock(redLock(name));
             case "fair":
                 return lock(client.getFairLock(name));
             case "fenced":
@@ -103,6 +124,12 @@ public final class RedissonTurns {
             default:
                 throw new IllegalArgumentException(kind);
         }
+    }
+
+    /** Deprecated by its makers, and what Java has. */
+    @SuppressWarnings("deprecation")
+    private RLock redLock(String name) {
+        return new RedissonRedLock(clients.stream().map(each -> each.getLock(name)).toArray(RLock[]::new));
     }
 
     private static Turn lock(RLock lock) {

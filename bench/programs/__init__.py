@@ -54,9 +54,13 @@ class Program:
         self.tell(*words)
         return self.answer()
 
+    def speaks_within(self, seconds: float) -> bool:
+        """Whether it says something by then."""
+        return bool(select.select([self._ear], [], [], seconds)[0])
+
     def line(self) -> str:
         """The next line that it says."""
-        if not select.select([self._ear], [], [], PATIENCE)[0]:
+        if not self.speaks_within(PATIENCE):
             raise TimeoutError(f"process {self.pid} has not answered")
         if not (line := self._ear.readline()):
             raise RuntimeError(f"process {self.pid} has ended with {self._process.wait()}")
@@ -79,6 +83,26 @@ class Program:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+class Looping:
+    """Pairs that a program does by itself, so that no pipe is timed."""
+
+    def __init__(self, program: Program, word: str, name: str) -> None:
+        self.program, self._words, self.begun = program, ("pairs", word, name), False
+
+    def __call__(self, pairs: int) -> None:
+        self.begin(pairs)
+        self.end()
+
+    def begin(self, pairs: int) -> None:
+        self.program.tell(*self._words, pairs)
+        self.begun = True
+
+    def end(self) -> None:
+        """Wait until it has done what was begun."""
+        self.program.answer()
+        self.begun = False
 
 
 def has_redisson() -> bool:
@@ -131,10 +155,9 @@ def _compile(folder: str, source: str, jars: Path) -> None:
     subprocess.run(["javac", "-cp", f"{jars}/*", "-d", folder, str(HERE / source)], check=True)
 
 
-def redisson(folder: str, port: int) -> Program:
-    """A JVM with Redisson at its defaults."""
-    place = f"{folder}{os.pathsep}{JARS}/*"
-    return Program(["java", "-cp", place, "RedissonTurns", f"redis://127.0.0.1:{port}"])
+def redisson(folder: str, *urls: str) -> Program:
+    """A JVM with Redisson at its defaults, for one server, a cluster, or several that vote."""
+    return Program(["java", "-cp", f"{folder}{os.pathsep}{JARS}/*", "RedissonTurns", *urls])
 
 
 def redisson_failovers(
@@ -161,6 +184,7 @@ def compile_redsync(folder: str) -> None:
     )
 
 
-def redsync(folder: str, port: int) -> Program:
-    """A process with redsync at its defaults."""
-    return Program([f"{folder}/redsync-turns", f"127.0.0.1:{port}"])
+def redsync(folder: str, *addresses: str) -> Program:
+    """A process with redsync at its defaults, for one server, or several that vote; for a cluster
+    an address begins with `cluster:`, and several nodes are separated by commas."""
+    return Program([f"{folder}/redsync-turns", *addresses])

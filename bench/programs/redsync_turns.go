@@ -1,8 +1,9 @@
 // Takes and frees mutexes as it is told, with redsync at its defaults.
 //
-// Argument: the address of a server (host:port).  Lines are words: the verb (pairs, take, wait,
-// free), the kind, the name, and for pairs how many, for free how many microseconds to wait
-// before.  Each is answered by one number, an instant in nanoseconds.
+// Arguments: the addresses of servers (host:port), often only one; several vote.  A cluster is
+// cluster:host:port,host:port.  Lines are words: the verb (pairs, take, wait, free), the kind, the
+// name, and for pairs how many, for free how many microseconds to wait before.  Each is answered by
+// one number, an instant in nanoseconds.
 package main
 
 import (
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
+	pool "github.com/go-redsync/redsync/v4/redis"
 	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
 )
@@ -21,13 +23,23 @@ import (
 var mutexes = map[string]*redsync.Mutex{}
 
 func main() {
-	client := redis.NewClient(&redis.Options{Addr: os.Args[1]})
-	locks := redsync.New(goredis.NewPool(client))
+	var pools []pool.Pool
+	for _, address := range os.Args[1:] {
+		pools = append(pools, goredis.NewPool(connect(address)))
+	}
+	locks := redsync.New(pools...)
 	fmt.Println("ready")
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		fmt.Println(perform(locks, strings.Fields(lines.Text())))
 	}
+}
+
+func connect(address string) redis.UniversalClient {
+	if nodes, found := strings.CutPrefix(address, "cluster:"); found {
+		return redis.NewClusterClient(&redis.ClusterOptions{Addrs: strings.Split(nodes, ",")})
+	}
+	return redis.NewClient(&redis.Options{Addr: address})
 }
 
 func perform(locks *redsync.Redsync, words []string) int64 {

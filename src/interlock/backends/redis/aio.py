@@ -77,12 +77,12 @@ class RedisAsyncLink(TaskParking, Quiet):
         mux.call(pending, request)  # on every hot path, so without a detour
         return pending
 
-    def send(self, pending: PendingReply, request: Call, data: bytes | None = None) -> Sent:
-        """The same for a call whose reply settles `pending`; `data` are its bytes, if known."""
+    def send(self, pending: PendingReply, request: Call) -> Sent:
+        """The same for a call whose reply settles `pending`."""
         known = pending.get_loop() is self._loop and not self._closed
         mux = self._calls.mux
         if mux is not None and known and self._factory.finder is None:
-            mux.call(pending, request, data)
+            mux.call(pending, request)
             return pending
         if not known:
             self._bind()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import weakref
 from collections.abc import Awaitable, Sequence
+from functools import partial
 from typing import Any
 
 from ....drive import now
@@ -28,20 +29,18 @@ class NodeReply(PendingReply):
     """The reply of one of several nodes; whoever gathers them is told at once, where a callback
     would take another turn of the loop for each node."""
 
-    __slots__ = ("gathering", "link", "place")
+    __slots__ = ("gathering", "place")
 
     gathering: Gathering
-    link: NodeAsyncLink
     place: int
 
     def set_result(self, result: Any, /) -> None:
         super().set_result(result)
-        self.link.note_run(self.request, result)
         self.gathering.heard(self.place, result)
 
     def set_exception(self, exception: Any, /) -> None:
         super().set_exception(exception)
-        self.gathering.failed(self.place, self.exception(), self.link.unheard)
+        self.gathering.failed(self.place, self.exception())
 
 
 class Gathering(Sent):
@@ -61,43 +60,49 @@ class Gathering(Sent):
 
     def ask(self, links: Sequence[NodeAsyncLink]) -> None:
         """Send each call to its node; what all of them are asked is packed once."""
-        loop, at = self.get_loop(), now()
+        loop, at, self._links = self.get_loop(), now(), links
         self._meeting.asked(self._requests, at)
         if wait := self._meeting.until(at):
-            loop.call_later(wait - at, self._look)
+            loop.call_later(wait - at, self._look_again)
         last, data = self._requests[0], packed(self._requests[0])
         for place, request in enumerate(self._requests):
             if not alike(request, last):
                 last, data = request, packed(request)
-            reply, link = NodeReply(loop=loop), links[request.node or 0]
-            reply.gathering, reply.place, reply.link = self, place, link
-            link.ask(reply, request, data)
+            reply = NodeReply(loop=loop)
+            reply.gathering, reply.place = self, place
+            links[request.node or 0].ask(reply, request, data)
         self._asked = True
-        self._look()
+        self._look(at)
 
-    def failed(self, place: int, failure: Any, unheard: Unheard) -> None:
+    def failed(self, place: int, failure: Any) -> None:
         """A node was not reached, or has not answered, or has refused."""
-        at = now()
-        unheard.note(self._requests[place], at)  # also where it is not waited for any more
-        self._note(place, failure, at)
+        at, request = now(), self._requests[place]
+        # It is noted also where it is not waited for any more.
+        self._links[request.node or 0].unheard.note(request, at)
+        self.note(place, failure, at)
 
     def heard(self, place: int, reply: Reply) -> None:
         """A node has answered, perhaps a question that is not waited for any more."""
         at = now()
-        self._meeting.heard(self._requests[place].node or 0, at)
-        late = at >= self._until  # then it is none
-        self._note(place, not_answered("timed out", self._label(place)) if late else reply, at)
+        if self.done():
+            self._meeting.heard(self._requests[place].node or 0, at)
+        elif at < self._until:
+            self.note(place, reply, at)
+        else:  # a reply that is too late is none
+            self._meeting.heard(self._requests[place].node or 0, at)
+            self.note(place, not_answered("timed out", self._label(place)), at)
 
-    def _note(self, place: int, reply: Reply, at: float) -> None:
+    def note(self, place: int, reply: Reply, at: float) -> None:
+        """A node has answered in time, or it is known why it has not."""
         if not self.done():
             node = self._requests[place].node or 0
             self._replies[place] = self._meeting.noted(node, reply, at)
-            self._look()
+            self._look(at)
 
-    def _look(self) -> None:
+    def _look(self, at: float) -> None:
         if self.done() or not self._asked:
             return
-        replies, at = self._replies, now()
+        replies = self._replies
         if None not in replies or (not self._meeting.until(at) and self._enough(replies)):
             self._settle()
             return
@@ -109,7 +114,7 @@ class Gathering(Sent):
 
     def _look_again(self) -> None:
         self._timer = None
-        self._look()
+        self._look(now())
 
     def _settle(self) -> None:
         if self._timer is not None:
@@ -164,13 +169,17 @@ class NodeAsyncLink(RedisAsyncLink):
     def ask(self, reply: NodeReply, request: Call, data: bytes) -> None:
         """Send a call whose bytes are those of another; which run is asked is put in."""
         mux = self._calls.mux
-        self.send(reply, request, packed_for(data, request, b"" if mux is None else mux.run))
+        if mux is None or self._closed or reply.get_loop() is not self._loop:
+            self.send(reply, request)
+            return
+        if request.operation.wants_run and not mux.run:
+            reply.add_done_callback(partial(self._learn_run, mux))
+        mux.call(reply, request, packed_for(data, request, mux.run))
 
-    def note_run(self, request: Call | None, reply: Reply) -> None:
+    def _learn_run(self, mux: Mux, reply: asyncio.Future[Any]) -> None:
         """What a node tells of its run is true as long as the connection lasts."""
-        mux = self._calls.mux
-        if mux is not None and request is not None and not mux.run:
-            mux.run = run_told(request, reply)
+        if reply.exception() is None and isinstance(reply, NodeReply) and reply.request:
+            mux.run = run_told(reply.request, reply.result())
 
 
 class QuorumAsyncLink(TaskParking, Quiet):

@@ -195,6 +195,8 @@ class QuorumLocks(BaseLockStore):
         return self._all("quorum_release", keys, args, until)
 
     def _held(self, replies: Sequence[Any]) -> bool | None:
+        if replies.count(None) >= self._majority:
+            return None  # as after most answers, so it is found out first
         return agreed(self._nodes, [_said(reply) for reply in replies])
 
     def _majority_has_answered(self, replies: Sequence[Any]) -> bool:
