@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
 import interlock
+from interlock import aio
 from interlock.backends.redis.cluster.routing import MAP_AGE
 from interlock.backends.redis.cluster.slots import slot_of
 from interlock.drive import now
@@ -59,9 +61,28 @@ def test_a_primary_that_is_demoted_keeps_no_crowd_of_idle_connections(
             assert connections(promoted, "crowd") >= CROWD - 1
 
 
-def fail_over(
-    cluster: RedisCluster, client: interlock.Client, replica: ClusterServer, slot: int
+def test_a_primary_that_is_demoted_keeps_no_connection_of_a_task_client(
+    own_cluster: RedisCluster,
 ) -> None:
+    """Neither of one that holds nor of one that waits, which hears of it when it asks again."""
+    name = next(names_on(own_cluster, 1))
+    primary, replica = own_cluster.nodes[1], own_cluster.replica_of(own_cluster.nodes[1])
+
+    async def scene() -> None:
+        url = f"{own_cluster.url}?client_name=crowd"
+        async with aio.connect(url) as client, aio.connect(url) as other:
+            hold = await client.lock(name, lease=60).acquire()
+            waiting = asyncio.ensure_future(other.lock(name).acquire(timeout=FAILOVER))
+            await asyncio.to_thread(eventually, lambda: connections(primary, "crowd") == 2)
+            await asyncio.to_thread(fail_over, own_cluster, client, replica, slot_of(name))
+            await hold.release()
+            await (await waiting).release()
+            await asyncio.to_thread(eventually, lambda: connections(primary, "crowd") == 0)
+
+    asyncio.run(scene())
+
+
+def fail_over(cluster: RedisCluster, client: Any, replica: ClusterServer, slot: int) -> None:
     """Promote a replica; what the client knows of the nodes is too old by then."""
     backend: Any = client._session.backend
     replica.ask("CLUSTER", "FAILOVER")

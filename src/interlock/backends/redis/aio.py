@@ -308,6 +308,11 @@ class RedisAsyncLink(TaskParking, Quiet):
             if connection.mux is not None and (connection.mux.idle or not awaited):
                 connection.mux.abort("the event loop is closing")
 
+    def hang_up_unused(self) -> None:
+        """Close connections on which no call waits and no task listens."""
+        if not self._listeners:
+            self.hang_up()
+
     async def close(self) -> None:
         self._closed = True
         self._wake_all()

@@ -106,10 +106,18 @@ class ClusterAsyncLink(TaskParking, Quiet):
 
     def _rerouted(self, pending: RoutedReply, task: asyncio.Task[None]) -> None:
         self._rerouting.discard(task)
+        self._leave_former()
         if not pending.done():
             # The loop is closing.  Calls cannot be cancelled, so they must be told.
             closing = StoreUnavailable("the event loop is closing", self._nodes.label)
             pending.set_exception(closing)
+
+    def _leave_former(self) -> None:
+        """End unused connections to nodes that serve nothing any more; after a refusal, or when a
+        waiter has gone to another node, because that is how a client hears of it."""
+        for address, link in self._links.items():
+            if not self.slots.serves(address):
+                link.hang_up_unused()
 
     def link_to(self, address: Address) -> RedisAsyncLink:
         """The link to one node."""
@@ -132,7 +140,9 @@ class ClusterAsyncLink(TaskParking, Quiet):
     async def _follow(self, wakes: SlotWakes, until: float) -> bool:
         if wakes.address is not None and self.slots.owner(wakes.slot) == wakes.address:
             return False
-        return await arun(follow(wakes, self.slots, self._limit, until), self._by_node)
+        followed = await arun(follow(wakes, self.slots, self._limit, until), self._by_node)
+        self._leave_former()
+        return followed
 
     async def park(self, wakes: Wakes | None, until: float) -> bool:
         if isinstance(wakes, SlotWakes):
