@@ -106,6 +106,8 @@ class RwWorld(QuorumWorld):
     node_class: type[SimNode] = SimRwNode
     client_class: type[SimClient] = RwClient
     walk: RwWalk
+    #: Whether no client has to come again.
+    over = False
 
     def _open(self, quorum: Quorum) -> None:
         self.stores = {mode: self.walk.rw_store(mode, quorum) for mode in ("read", "write")}
@@ -153,18 +155,17 @@ class StreamClient(RwClient):
     """Takes the lock again and again, one over another; the last client wants it once, in the
     other mode."""
 
-    world: StreamWorld
-
     def _live(self) -> Steps[None]:
         world = self.world
+        other = "write" if world.walk.stream == "read" else "read"
         if self.number < world.walk.clients - 1:
             yield from self._come_again()
             return
         yield from park(None, world.now + 2.0)
         try:
-            yield from self._hold_as(world.other, 0, PROMPT)
+            yield from self._hold_as(other, 0, PROMPT)
         except AcquireTimeout:
-            raise Violation(f"no {world.other} has got in for {PROMPT} s") from None
+            raise Violation(f"no {other} has got in for {PROMPT} s") from None
         world.over = True
 
     def _come_again(self) -> Steps[None]:
@@ -184,8 +185,3 @@ class StreamWorld(RwWorld):
     """Readers, or writers, among whom one client of the other mode wants to get in."""
 
     client_class = StreamClient
-    over = False
-
-    @property
-    def other(self) -> str:
-        return "write" if self.walk.stream == "read" else "read"

@@ -84,6 +84,9 @@ class Ask:
 class SimClient:
     """One client: it takes the lock, renews it, and gives it back, some times."""
 
+    #: How it holds: alone, or beside others that read.
+    mode = "write"
+
     def __init__(self, number: int, world: QuorumWorld) -> None:
         self.number, self.world = number, world
         self.steps = self._live()

@@ -118,7 +118,7 @@ def test_a_writer_takes_away_readers_that_died(node: RwNode, peek: Any) -> None:
 
 
 def test_another_kind_of_name_is_refused(node: RwNode, peek: Any) -> None:
-    makers = {"a": lambda: peek.hset(NAME, "an owner", 1), "b": lambda: peek.set(NAME, "x")}
+    makers = {"a": partial(peek.hset, NAME, "an owner", 1), "b": partial(peek.set, NAME, "x")}
     for owner, make in makers.items():
         make()
         for ask in (partial(node.read, owner), partial(node.write, owner), node.look):

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from random import random
 from typing import Any
 
 import pytest
@@ -32,6 +33,10 @@ il = interlock.connect(sys.argv[1], observer=told)
 hold = getattr(il.rwlock("name", lease=1.0), sys.argv[2])().acquire()
 time.sleep(60)
 """
+
+
+#: To start a process takes its time, and it is the same for both worlds.
+one_world = pytest.mark.parametrize("world", ["threads"], indirect=True)
 
 
 @contextmanager
@@ -147,8 +152,8 @@ def test_nearly_all_free_locks_cost_one_round_trip_though_a_node_hangs(
     stats = [each.info("commandstats") for each in own_redlock.clients]
     calls = [each["cmdstat_evalsha"]["calls"] + each["cmdstat_eval"]["calls"] for each in stats]
 
-    # Two for each lock on each node, and five rounds more at the most; and nothing waits.
-    assert sorted(calls)[2] <= 2 * 61 + 5 + 3
+    # Two for each lock on each node, a third for one in ten at the most, and six of the keeper.
+    assert sorted(calls)[2] <= 2 * 61 + 6 + 6
     assert took < 6  # to wait for the node each time would take 18 s
 
 
@@ -201,10 +206,8 @@ def test_a_writer_that_reads_on_is_healed_as_a_reader_beside_others(
     own_redlock[2].start()
 
     fields = {b"mode", hold.owner.encode(), beside.owner.encode()}
-    for node in (2, 4):
-        assert eventually(
-            lambda node=node: {*own_redlock.clients[node].hkeys("name")} == fields, 10
-        )
+    healed = [own_redlock.clients[node] for node in (2, 4)]
+    assert eventually(lambda: all({*each.hkeys("name")} == fields for each in healed), 10)
     assert not hold.lost and not beside.lost
     world.do(hold.release)
     world.do(beside.release)
@@ -217,7 +220,7 @@ def test_a_writer_that_reads_on_is_healed_as_a_reader_beside_others(
 def test_a_writer_gets_in_among_readers_that_overlap_for_ever(
     world: World, redlock_servers: RedlockServers, redlock_url: str
 ) -> None:
-    with streaming(world, redlock_url, "read", 0.2, apart=0.05):
+    with streaming(world, redlock_url, "read", held=0.2, rest=0.0):
         writer = world.connect(redlock_url).rwlock("name").write()
         began = time.monotonic()
         hold = taken(world, writer)
@@ -231,7 +234,8 @@ def test_a_writer_gets_in_among_readers_that_overlap_for_ever(
 def test_a_reader_gets_in_among_writers_that_come_again_and_again(
     world: World, redlock_servers: RedlockServers, redlock_url: str
 ) -> None:
-    with streaming(world, redlock_url, "write", 0.03, apart=0.0):
+    # One that asks again at once would come before all that wait, each time.
+    with streaming(world, redlock_url, "write", held=0.05, rest=0.05):
         for _ in range(3):
             world.do(taken(world, world.connect(redlock_url).rwlock("name").read()).release)
 
@@ -239,16 +243,12 @@ def test_a_reader_gets_in_among_writers_that_come_again_and_again(
 
 
 @contextmanager
-def streaming(world: World, url: str, mode: str, held: float, apart: float) -> Iterator[None]:
+def streaming(world: World, url: str, mode: str, held: float, rest: float) -> Iterator[None]:
     """Three clients take the lock again and again, one over another, until the block ends."""
     over: list[bool] = []
     take = _take if world.name == "threads" else _atake
     sides = [getattr(world.connect(url).rwlock("name"), mode)() for _ in range(3)]
-    each = [partial(take, side, held, over) for side in sides]
-    streams = []
-    for one in each:
-        streams.append(world.start(one))
-        time.sleep(apart)
+    streams = [world.start(partial(take, side, held, rest, over)) for side in sides]
     try:
         yield
     finally:
@@ -257,20 +257,22 @@ def streaming(world: World, url: str, mode: str, held: float, apart: float) -> I
             assert stream.result(30) > 0
 
 
-def _take(side: Any, held: float, over: list[bool]) -> int:
+def _take(side: Any, held: float, rest: float, over: list[bool]) -> int:
     times = 0
     while not over:
         with side:
-            time.sleep(held)
+            time.sleep(held * (0.5 + random()))
+        time.sleep(rest)
         times += 1
     return times
 
 
-async def _atake(side: Any, held: float, over: list[bool]) -> int:
+async def _atake(side: Any, held: float, rest: float, over: list[bool]) -> int:
     times = 0
     while not over:
         async with side:
-            await asyncio.sleep(held)
+            await asyncio.sleep(held * (0.5 + random()))
+        await asyncio.sleep(rest)
         times += 1
     return times
 
@@ -278,9 +280,8 @@ async def _atake(side: Any, held: float, over: list[bool]) -> int:
 # --- processes that die --------------------------------------------------------------------------
 
 
-def test_a_killed_reader_frees_after_its_lease_and_no_other_does(
-    world: World, redlock_servers: RedlockServers, redlock_url: str
-) -> None:
+@one_world
+def test_a_killed_reader_frees_after_its_lease(world: World, redlock_url: str) -> None:
     beside = taken(world, world.connect(redlock_url).rwlock("name").read())
     writer = world.connect(redlock_url).rwlock("name").write()
     with process(redlock_url, "read", until="Granted") as reader:
@@ -294,9 +295,10 @@ def test_a_killed_reader_frees_after_its_lease_and_no_other_does(
 
         assert time.monotonic() - began < 2.5
         world.do(hold.release)
-    assert eventually(lambda: not left_behind(redlock_servers))
+        assert world.do(lambda: world.client_of(writer).inspect("name")) is None
 
 
+@one_world
 def test_a_writer_that_dies_while_it_waits_keeps_readers_out_for_a_moment(
     world: World, redlock_url: str
 ) -> None:

@@ -88,15 +88,12 @@ class QuorumRwLocks(QuorumLocks):
         return self._all("quorum_rw_raise", keys, (owner, token), until)
 
     def _refused(self, name: str, votes: Votes, dropped: bool) -> Busy:
-        """As ever; but readers are no rivals of each other, and to a reader no writers are."""
-        one = next((each.holder for each in votes.busy.values() if self._alike(each)), "")
+        """As ever; but readers are no rivals of each other, nor are writers that only wait."""
+        one = next((each.holder for each in votes.busy.values() if _is_alike(each)), "")
         for node, each in votes.busy.items():
-            holder = one if self._alike(each) else each.holder
-            votes.busy[node] = each._replace(holder=owner_of(holder))
+            holder = one if _is_alike(each) else owner_of(each.holder)
+            votes.busy[node] = each._replace(holder=holder)
         return super()._refused(name, votes, dropped)
-
-    def _alike(self, vote: VotedFor) -> bool:
-        return self.shared or not vote.holder.endswith(WRITE)
 
     # --- giving it back, or a part of it -------------------------------------------------------
 
@@ -189,3 +186,9 @@ class QuorumRwLocks(QuorumLocks):
 def _places(name: str, owner: str) -> tuple[str, ...]:
     """Where a node keeps a hold, and what belongs to it."""
     return name, beside_key(name), tomb_key(name, owner), hold_key(name, owner)
+
+
+def _is_alike(vote: VotedFor) -> bool:
+    """Whether a node refuses a writer for a reader, or a reader for a writer that waits: any of
+    them means the same."""
+    return not vote.holder.endswith(WRITE)
