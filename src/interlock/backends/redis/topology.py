@@ -149,12 +149,13 @@ def search(
 
 
 def _knows_replicas(several: Sequence[Primary], sentinels: int) -> bool:
-    """Whether those that name the newest primary see a replica up, or know none, or most of all
-    Sentinels see none up."""
+    """Whether a Sentinel of those that name the newest primary sees a replica up, or none of them
+    knows any, or most of all Sentinels see none up."""
     newest = max(several, key=lambda each: each.epoch)
     same = [each for each in several if each.address == newest.address]
-    seen = any(each.replicas or not each.absent for each in same)
-    return seen or 2 * len(same) > sentinels
+    if any(each.replicas for each in same) or not any(each.absent for each in same):
+        return True
+    return 2 * len(same) > sentinels
 
 
 def _newest_of(several: Sequence[Primary], sentinels: int) -> Primary:
