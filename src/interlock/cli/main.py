@@ -1,0 +1,60 @@
+"""The command line: `interlock`, also `python -m interlock`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+import click
+
+from .. import __version__
+from ..errors import InterlockError
+from . import codes
+from .messages import say
+from .run import run
+
+PROGRAM = "interlock"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--url", metavar="URL", help="The store; see the commands.")
+@click.option("-v", "--verbose", is_flag=True, help="Say what is being waited for.")
+@click.version_option(__version__, message="%(prog)s %(version)s")
+def cli(url: str | None, verbose: bool) -> None:
+    """Locks across processes and machines, from the shell."""
+
+
+for command in (run,):
+    cli.add_command(command)
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Do what the words say; answers the exit code.  An error is one sentence."""
+    try:
+        code = cli.main(words, PROGRAM, standalone_mode=False)
+        return code if isinstance(code, int) else codes.OK
+    except click.UsageError as wrong:
+        where = wrong.ctx.command_path if wrong.ctx is not None else PROGRAM
+        say(f"{_sentence(wrong.format_message())}; see '{where} --help'")
+        return codes.USAGE
+    except click.Abort:
+        return codes.SIGNALLED + signal.SIGINT
+    except InterlockError as error:
+        say(str(error))
+        return codes.of_error(error)
+
+
+def _sentence(text: str) -> str:
+    """Click's messages end in a full stop, and ours go on."""
+    return text.strip().rstrip(".")
+
+
+def leave(code: int) -> None:
+    """End this process.  After Ctrl-C it ends as others do, so that loops of a shell end too."""
+    sys.stdout.flush()
+    if code == codes.SIGNALLED + signal.SIGINT and os.name == "posix" and sys.stdin.isatty():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
+    sys.exit(code)

@@ -1,0 +1,106 @@
+"""What the commands share: options, lengths of time, examples in their help, and the client."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from ..errors import UsageError
+from ..model import spelled
+from .messages import show_log
+
+if TYPE_CHECKING:
+    from ..api.client import Client
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Duration(click.ParamType):
+    """A length of time: "10", "10s", "500ms", "5m", "2h" or "30d"."""
+
+    name = "duration"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        if isinstance(value, float):
+            return value
+        try:
+            return float(str(spelled("a duration", value)))
+        except UsageError as wrong:
+            self.fail(str(wrong), param, ctx)
+
+
+DURATION = Duration()
+
+
+class ExampledCommand(click.Command):
+    """A command that shows examples at the end of its help."""
+
+    def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **kw: Any) -> None:
+        super().__init__(*args, **kw)
+        #: What to type, and what it does.
+        self.examples = examples
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write_text("\b\n" + "\n".join(example_lines(self.examples)))
+
+
+def example_lines(examples: tuple[tuple[str, str], ...]) -> list[str]:
+    """What to type, each with what it does."""
+    return [line for typed, means in examples for line in (f"# {means}", typed)]
+
+
+def store_options(command: F) -> F:
+    """Which store, and how much is said."""
+    verbose = click.option("-v", "--verbose", is_flag=True, help="Say what is being waited for.")
+    url = click.option(
+        "--url",
+        metavar="URL",
+        help="The store, such as redis://localhost; INTERLOCK_URL says it for all commands, and "
+        "without either it is the SQLite file of your user.",
+    )
+    return url(verbose(command))
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def said_url(url: str | None) -> str | None:
+    """The URL on the command line: behind the command, or before it."""
+    before = click.get_current_context().find_root().params
+    return url or before.get("url")
+
+
+def open_client(url: str | None, verbose: bool) -> Client:
+    """A client of the store that is meant."""
+    from ..api.connect import connect
+
+    show_log(verbose or bool(click.get_current_context().find_root().params.get("verbose")))
+    return connect(said_url(url))
+
+
+def complete_names(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[click.shell_completion.CompletionItem]:
+    """The names in use that begin so; nothing where the store does not say so within a second.
+
+    Cost: one round trip; on Redis a walk over all keys, on ZooKeeper over all nodes.
+    """
+    from click.shell_completion import CompletionItem
+
+    from ..api.connect import connect
+    from ..drive import now
+    from ..errors import InterlockError
+
+    try:
+        with connect(ctx.params.get("url") or ctx.find_root().params.get("url")) as client:
+            session = client._session
+            names = session.run(session.backend.directory.names(now() + 1.0))
+    except InterlockError:
+        return []
+    return [CompletionItem(name) for name, _ in sorted(names) if name.startswith(incomplete)]
