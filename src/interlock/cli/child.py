@@ -82,7 +82,7 @@ class Child:
         fields = [FOREGROUND if foreground else b""]
         fields += [os.fsencode(f"{name}={value}") for name, value in environment.items()]
         with suppress(BrokenPipeError):
-            os.write(self._go, b"\0".join(fields) + b"\0")
+            os.write(self._go, b"\0".join(fields))
         os.close(self._go)
         self._go = -1
         if number := os.read(self._status, 16):

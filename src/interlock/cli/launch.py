@@ -11,7 +11,6 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Sequence
 
 PR_SET_PDEATHSIG = 1
 
@@ -31,7 +30,9 @@ def main(go: str, status: str, path: str, *words: str) -> None:
         os._exit(0)  # not granted, or the parent has gone
     try:
         foreground, *variables = message.split(b"\0")
-        os.environb.update(each.partition(b"=")[::2] for each in variables if each)
+        for each in variables:
+            name, _, value = each.partition(b"=")
+            os.environb[name] = value
         if foreground == FOREGROUND:
             _take_terminal()
         become(path, words)
@@ -40,7 +41,7 @@ def main(go: str, status: str, path: str, *words: str) -> None:
         os._exit(127)
 
 
-def become(path: str, words: Sequence[str]) -> None:
+def become(path: str, words: tuple[str, ...]) -> None:
     """Replace this process by a program; only an error returns.
 
     A script without a first line that names its interpreter is the shell's, as for `env`.

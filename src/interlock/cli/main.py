@@ -12,8 +12,13 @@ import click
 from .. import __version__
 from ..errors import InterlockError
 from . import codes
+from .bench import bench
+from .demo_command import demo
+from .doctor import doctor
+from .look import ls, revoke, show, wait
 from .messages import say
 from .run import run
+from .watch import watch
 
 PROGRAM = "interlock"
 
@@ -26,7 +31,7 @@ def cli(url: str | None, verbose: bool) -> None:
     """Locks across processes and machines, from the shell."""
 
 
-for command in (run,):
+for command in (run, ls, show, wait, revoke, watch, doctor, bench, demo):
     cli.add_command(command)
 
 
@@ -54,7 +59,7 @@ def _sentence(text: str) -> str:
 def leave(code: int) -> None:
     """End this process.  After Ctrl-C it ends as others do, so that loops of a shell end too."""
     sys.stdout.flush()
-    if code == codes.SIGNALLED + signal.SIGINT and os.name == "posix" and sys.stdin.isatty():
+    if code == codes.SIGNALLED + signal.SIGINT and sys.platform != "win32" and sys.stdin.isatty():
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     sys.exit(code)

@@ -8,32 +8,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from ..errors import UsageError
-from ..model import spelled
+from ..model import as_seconds, spelled
 from .messages import show_log
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from ..api.client import Client
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Duration(click.ParamType):
+def duration(text: str | float) -> float:
     """A length of time: "10", "10s", "500ms", "5m", "2h" or "30d"."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        if isinstance(value, float):
-            return value
-        try:
-            return float(str(spelled("a duration", value)))
-        except UsageError as wrong:
-            self.fail(str(wrong), param, ctx)
-
-
-DURATION = Duration()
+    try:
+        return as_seconds("it", spelled("it", text))
+    except UsageError as wrong:
+        raise click.BadParameter(str(wrong)) from None
 
 
 class ExampledCommand(click.Command):
@@ -86,7 +77,7 @@ def open_client(url: str | None, verbose: bool) -> Client:
 
 def complete_names(
     ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[click.shell_completion.CompletionItem]:
+) -> list[CompletionItem]:
     """The names in use that begin so; nothing where the store does not say so within a second.
 
     Cost: one round trip; on Redis a walk over all keys, on ZooKeeper over all nodes.

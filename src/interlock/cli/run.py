@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import codes
-from .options import DURATION, ExampledCommand, said_url, store_options
+from .options import ExampledCommand, complete_names, duration, said_url, store_options
 
 if TYPE_CHECKING:
     from ..api.client import Client
@@ -25,7 +25,10 @@ EXAMPLES = (
     ("interlock run -N 4 gpu -- python train.py", "four at a time"),
     ("interlock run -s cache -- du -sh /srv/cache", "beside other readers"),
     ("interlock run -x cache -- rm -r /srv/cache", "alone: neither readers nor writers"),
-    ("interlock run -n --at-least-for 50s tick -- date", "in every machine's crontab: once a tick"),
+    (
+        "interlock run -n --at-least-for 50s tick -- date",
+        "in every machine's crontab: once a tick",
+    ),
 )
 
 
@@ -93,7 +96,7 @@ def _words(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -
     options_metavar="[OPTIONS]",
 )
 @click.option("-n", "--nonblock", is_flag=True, help="Do not wait: exit with 75 when busy.")
-@click.option("-w", "--wait", type=DURATION, help="Wait so long at most, then exit with 75.")
+@click.option("-w", "--wait", type=duration, help="Wait so long at most, then exit with 75.")
 @click.option("-s", "--shared", "mode", flag_value="shared", help="Read: beside other readers.")
 @click.option("-x", "--exclusive", "mode", flag_value="exclusive", help="Write: alone.")
 @click.option(
@@ -103,34 +106,50 @@ def _words(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -
     help="A semaphore: so many at a time. The first who uses NAME says how many.",
 )
 @click.option(
-    "-l", "--lease", type=DURATION, default="30s", show_default=True,
+    "-l",
+    "--lease",
+    type=duration,
+    default="30s",
+    show_default=True,
     help="How long the store keeps the lock when this machine dies; it is renewed until then.",
 )
-@click.option("--max-hold", type=DURATION, help="Stop the command before it holds for longer.")
+@click.option("--max-hold", type=duration, help="Stop the command before it holds for longer.")
 @click.option(
-    "--at-least-for", type=DURATION, default="0s",
+    "--at-least-for",
+    type=duration,
+    default="0s",
     help="Keep the lock so long, also when the command ends before: for clocks that differ.",
 )
 @click.option(
-    "-E", "--conflict-exit-code", "busy_code", type=click.IntRange(0, 255), default=codes.BUSY,
+    "-E",
+    "--conflict-exit-code",
+    "busy_code",
+    type=click.IntRange(0, 255),
+    default=codes.BUSY,
     help="Exit with this code, and not with 75, when busy.",
 )
 @click.option(
-    "--on-lost", type=click.Choice(["term", "ignore"]), default="term", show_default=True,
+    "--on-lost",
+    type=click.Choice(["term", "ignore"]),
+    default="term",
+    show_default=True,
     help="What becomes of the command when the lock is lost: stopped, or left alone.",
 )
 @click.option(
-    "-k", "--kill-after", "grace", type=DURATION,
+    "-k",
+    "--kill-after",
+    "grace",
+    type=duration,
     help="Seconds from SIGTERM to SIGKILL: 5, or a sixth of a lease shorter than 30 s; at most "
     "half of the lease.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Do not say why it is busy.")
 @store_options
-@click.argument("name")
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, callback=_words, metavar="COMMAND...")
-def run(
-    nonblock: bool, wait: float | None, url: str | None, verbose: bool, **said: Any
-) -> int:
+@click.argument("name", shell_complete=complete_names)
+@click.argument(
+    "command", nargs=-1, type=click.UNPROCESSED, callback=_words, metavar="-- COMMAND..."
+)
+def run(nonblock: bool, wait: float | None, url: str | None, verbose: bool, **said: Any) -> int:
     """Run COMMAND while holding NAME.
 
     Waits for the lock, runs COMMAND, and releases the lock when COMMAND and whatever it has
@@ -151,7 +170,7 @@ def run(
     if nonblock and wait is not None:
         raise click.UsageError("-n and -w contradict each other")
     wish = RunWish(timeout=0.0 if nonblock else wait, **said).checked()
-    if os.name != "posix":
+    if sys.platform == "win32":
         raise click.UsageError("run needs a POSIX system: Linux or macOS")
     if (said_url(url) or os.environ.get("INTERLOCK_URL", "")).startswith("memory:"):
         raise click.UsageError("memory:// is one process's own: choose a store to share")

@@ -74,9 +74,7 @@ def _same_kind(wish: RunWish, info: LockInfo | None) -> bool:
 class _Run:
     """One run: the lock, the command, and what comes of both."""
 
-    def __init__(
-        self, wish: RunWish, client: Client, inbox: SignalInbox, url: str | None
-    ) -> None:
+    def __init__(self, wish: RunWish, client: Client, inbox: SignalInbox, url: str | None) -> None:
         self._wish, self._client, self._inbox, self._url = wish, client, inbox, url
         self._tree, self._terminal = ProcessTree(), open_terminal()
         self._ended, self._lost = False, False

@@ -12,14 +12,20 @@ import signal
 from types import FrameType
 from typing import Self
 
+
+def _numbers(names: str) -> tuple[int, ...]:
+    """The signals of these names that this system has."""
+    return tuple(getattr(signal, name) for name in names.split() if hasattr(signal, name))
+
+
 #: What ends a wait, and is passed on to a command.
-ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)
+ENDING = _numbers("SIGTERM SIGINT SIGHUP SIGQUIT")
 
 #: What is passed on to a command.
-FORWARDED = (*ENDING, signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH)
+FORWARDED = (*ENDING, *_numbers("SIGUSR1 SIGUSR2 SIGWINCH"))
 
 #: Those that a terminal sends to a whole group, and so do we.
-OF_TERMINALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGWINCH, signal.SIGTSTP)
+OF_TERMINALS = _numbers("SIGINT SIGQUIT SIGWINCH SIGTSTP")
 
 #: What stands in the pipe where something else than a signal happened.
 WAKE = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import termios
 from contextlib import suppress
 from typing import Any
 
@@ -46,6 +45,8 @@ class Terminal:
     def restore(self) -> None:
         """Put its modes back as they were: a command that was killed could not."""
         if self._modes is not None:
+            import termios
+
             with suppress(termios.error), unstopped():
                 termios.tcsetattr(self._fd, termios.TCSADRAIN, self._modes)
 
@@ -57,6 +58,8 @@ class Terminal:
 
 
 def _modes(fd: int) -> list[Any] | None:
+    import termios  # which Windows has not
+
     with suppress(termios.error):
         return termios.tcgetattr(fd)
     return None
