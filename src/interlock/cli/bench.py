@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from .options import ExampledCommand, duration, json_option, open_client, said_url, store_options
+from .helping import ExampledCommand
+from .options import duration, json_option, open_client, said_url, store_options
 
 
 @click.command(

@@ -6,7 +6,8 @@ import sys
 
 import click
 
-from .options import ExampledCommand, duration, said_url
+from .helping import ExampledCommand
+from .options import duration, said_url
 
 
 @click.command(
@@ -20,10 +21,11 @@ from .options import ExampledCommand, duration, said_url
 @click.option("--seconds", type=duration, default="20", show_default=True, help="How long.")
 @click.option("--plain", is_flag=True, help="Lines in place of the picture.")
 def demo(url: str | None, seconds: float, plain: bool) -> int:
-    """See eight processes contend for one lock; one is killed, one is paused.
+    """Eight processes, one lock, two accidents.
 
-    Ends by itself, with 0 only if the counter is right, the paused worker reported its loss and
-    its late write was refused.
+    One worker is killed while it holds the lock, and one is paused. The demo ends by itself, with
+    0 only if the counter is right, the paused worker reported its loss and its late write was
+    refused.
     """
     if not 1 <= seconds <= 3600:
         raise click.UsageError("--seconds must be between 1 and 3600")

@@ -7,7 +7,8 @@ from dataclasses import asdict
 import click
 
 from . import codes
-from .options import ExampledCommand, json_option, open_client, store_options
+from .helping import ExampledCommand
+from .options import json_option, open_client, store_options
 
 COLOURS = {"serious": "red", "warning": "yellow", "info": "blue"}
 

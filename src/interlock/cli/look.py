@@ -9,9 +9,9 @@ import click
 
 from .. import words
 from . import codes
+from .helping import ExampledCommand
 from .messages import say
 from .options import (
-    ExampledCommand,
     complete_names,
     duration,
     json_option,

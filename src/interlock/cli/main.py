@@ -15,6 +15,7 @@ from . import codes
 from .bench import bench
 from .demo_command import demo
 from .doctor import doctor
+from .helping import CommandGroup
 from .look import ls, revoke, show, wait
 from .messages import say
 from .run import run
@@ -23,12 +24,16 @@ from .watch import watch
 PROGRAM = "interlock"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--url", metavar="URL", help="The store; see the commands.")
 @click.option("-v", "--verbose", is_flag=True, help="Say what is being waited for.")
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def cli(url: str | None, verbose: bool) -> None:
-    """Locks across processes and machines, from the shell."""
+    """Locks across processes and machines, from the shell.
+
+    A store keeps them: a SQLite file, Redis or ZooKeeper. Lengths of time are seconds, or look
+    like 500ms, 10s, 5m, 2h or 30d. Each command has --help, with examples.
+    """
 
 
 for command in (run, ls, show, wait, revoke, watch, doctor, bench, demo):

@@ -1,4 +1,4 @@
-"""What the commands share: options, lengths of time, examples in their help, and the client."""
+"""What the commands share: options, lengths of time, names to complete, and the client."""
 
 from __future__ import annotations
 
@@ -25,25 +25,6 @@ def duration(text: str | float) -> float:
         return as_seconds("it", spelled("it", text))
     except UsageError as wrong:
         raise click.BadParameter(str(wrong)) from None
-
-
-class ExampledCommand(click.Command):
-    """A command that shows examples at the end of its help."""
-
-    def __init__(self, *args: Any, examples: tuple[tuple[str, str], ...] = (), **kw: Any) -> None:
-        super().__init__(*args, **kw)
-        #: What to type, and what it does.
-        self.examples = examples
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if self.examples:
-            with formatter.section("Examples"):
-                formatter.write_text("\b\n" + "\n".join(example_lines(self.examples)))
-
-
-def example_lines(examples: tuple[tuple[str, str], ...]) -> list[str]:
-    """What to type, each with what it does."""
-    return [line for typed, means in examples for line in (f"# {means}", typed)]
 
 
 def store_options(command: F) -> F:

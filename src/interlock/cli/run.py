@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from . import codes
-from .options import ExampledCommand, complete_names, duration, said_url, store_options
+from .helping import ExampledCommand
+from .options import complete_names, duration, said_url, store_options
 
 if TYPE_CHECKING:
     from ..api.client import Client
@@ -102,7 +103,8 @@ def _words(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -
 @click.option(
     "-N",
     "--permits",
-    type=click.IntRange(1, 2**31 - 1),
+    type=click.IntRange(1),
+    metavar="PERMITS",
     help="A semaphore: so many at a time. The first who uses NAME says how many.",
 )
 @click.option(
@@ -125,6 +127,7 @@ def _words(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -
     "--conflict-exit-code",
     "busy_code",
     type=click.IntRange(0, 255),
+    metavar="CODE",
     default=codes.BUSY,
     help="Exit with this code, and not with 75, when busy.",
 )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from . import codes
-from .options import ExampledCommand, duration, json_option, open_client, store_options
+from .helping import ExampledCommand
+from .options import duration, json_option, open_client, store_options
 
 if TYPE_CHECKING:
     from ..api.client import Client

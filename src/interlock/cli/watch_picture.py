@@ -101,9 +101,9 @@ def _head(looks: Looks, label: str, at: float) -> RenderableType:
 
 def _table() -> Table:
     table = Table(box=None, expand=True, header_style="bold", pad_edge=False)
-    table.add_column("NAME", no_wrap=True, ratio=3, style="bold cyan")
+    table.add_column("NAME", no_wrap=True, ratio=2, style="bold cyan")
     table.add_column("KIND", no_wrap=True)
-    table.add_column("HOLDER", no_wrap=True, ratio=3)
+    table.add_column("HOLDER", no_wrap=True, ratio=4)
     table.add_column("LEASE", no_wrap=True, min_width=BAR + 8)
     table.add_column("WAITERS", no_wrap=True)
     return table
