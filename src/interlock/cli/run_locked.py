@@ -77,21 +77,28 @@ class _Run:
     def __init__(self, wish: RunWish, client: Client, inbox: SignalInbox, url: str | None) -> None:
         self._wish, self._client, self._inbox, self._url = wish, client, inbox, url
         self._tree, self._terminal = ProcessTree(), open_terminal()
-        self._ended, self._lost = False, False
+        self._lost = False
 
     def perform(self, path: str) -> int:
+        """Whatever interrupts this, closing the client gives back what it has."""
         with Child(path, self._wish.command) as child:
-            try:
-                with self._wish.lock(self._client) as hold:
-                    self._inbox.collect()
-                    self._stay(child, hold)
-            except (LockLost, StoreError) as trouble:
-                if not self._ended:
-                    raise
-                self._note(trouble)
-            if self._lost and self._wish.on_lost == "term":
-                return codes.LOST
-            return child.code
+            hold = self._wish.lock(self._client).acquire()
+            self._inbox.collect()
+            self._stay(child, hold)
+            self._release(hold)
+            lost = self._lost and self._wish.on_lost == "term"
+            return codes.LOST if lost else child.code
+
+    def _release(self, hold: Any) -> None:
+        """Give the lock back.  Where the store is silent its lease ends it, and is over soon."""
+        if self._lost and hold.suspended:
+            return
+        try:
+            hold.release()
+        except (LockLost, StoreError) as trouble:
+            if not self._lost:
+                say(str(trouble))
+            self._lost = self._lost or isinstance(trouble, LockLost)
 
     def _stay(self, child: Child, hold: Any) -> None:
         granted = now()
@@ -102,8 +109,8 @@ class _Run:
         rules = StopRules(self._wish.patience, guard(self._wish.lease), self._wish.on_lost)
         supervisor = Supervisor(child, hold, self._inbox, self._tree, self._terminal, rules)
         supervisor.stay()
-        self._ended, self._lost = True, supervisor.lost
-        self._linger(hold, child, granted + self._wish.at_least_for)
+        self._lost = supervisor.lost
+        self._linger(hold, child, granted + self._wish.at_least_for, supervisor.late)
 
     def _environment(self, hold: Any) -> dict[str, str]:
         around = os.environ.get(HELD, "")
@@ -115,16 +122,11 @@ class _Run:
         }
         return variables if self._url is None else {**variables, "INTERLOCK_URL": self._url}
 
-    def _linger(self, hold: Any, child: Child, until: float) -> None:
+    def _linger(self, hold: Any, child: Child, until: float, came: list[int]) -> None:
         """Keep the lock for as long as was said; a signal leaves it to its lease."""
-        while now() < until and not self._lost and not hold.lost:
-            came = self._inbox.wait(until - now())
-            if any(number in ENDING for number in came):
+        while (left := until - now()) > 0 and not self._lost and not hold.lost:
+            if not any(number in ENDING for number in came):
+                came = self._inbox.wait(left)
+            else:
                 say(f"lock {hold.name!r} is left to its lease, as --at-least-for is not over")
                 os._exit(child.code)
-
-    def _note(self, trouble: LockLost | StoreError) -> None:
-        """Leaving the lock has failed: that is told unless it is known already."""
-        if not self._lost:
-            say(str(trouble))
-        self._lost = self._lost or isinstance(trouble, LockLost)

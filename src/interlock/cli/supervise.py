@@ -74,6 +74,8 @@ class Supervisor:
         self._kill_at: float | None = None
         #: Whether the lock was lost, or would have been, before the command ended.
         self.lost = False
+        #: Signals that came when the command had ended, and so were not for it.
+        self.late: list[int] = []
         self._tree, tree.group = tree, child.pid
 
     def stay(self) -> None:
@@ -82,7 +84,9 @@ class Supervisor:
         self._reap()
         while not self._over():
             self._check_lock()
-            for number in self._inbox.wait(self._pause()):
+            numbers = self._inbox.wait(self._pause())
+            self._reap()
+            for number in numbers:
                 self._handle(number)
         self._give_up_terminal()
 
@@ -145,11 +149,11 @@ class Supervisor:
     # --- signals -------------------------------------------------------------------------------
 
     def _handle(self, number: int) -> None:
-        if number == signal.SIGCHLD:
-            self._reap()
-        elif number == signal.SIGCONT:
+        if number == signal.SIGCONT:
             self._resume()
-        elif number != WAKE:
+        elif self._child.ended:
+            self.late.append(number)
+        elif number not in (WAKE, signal.SIGCHLD):
             self._child.signal(number, group=number in OF_TERMINALS)
 
     def _reap(self) -> None:
