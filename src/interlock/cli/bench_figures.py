@@ -38,6 +38,7 @@ FIELDS = (
 def measure(client: Client, url: str | None, seconds: float) -> dict[str, Any]:
     """The figures, by their names in JSON."""
     name, half = f"interlock-bench-{secrets.token_hex(4)}", seconds / 2
+    client.inspect(name)  # an acquire would bear a store out of reach for a while
     with ExitStack() as stack:
         others = [stack.enter_context(connect(url)) for _ in range(CLIENTS - 1)]
         clients = [client, *others]
