@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 
 MISSING = "interlock: the command line needs click and rich: pip install 'interlock[cli]'\n"
 
 
 def main() -> None:
     """Run the command line, if what it needs is installed."""
-    try:
-        import click  # noqa: F401
-    except ImportError:
+    if not (find_spec("click") and find_spec("rich")):
         sys.stderr.write(MISSING)
         sys.exit(69)
     from .cli.main import leave

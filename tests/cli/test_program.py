@@ -27,8 +27,14 @@ def test_help_imports_nothing_that_only_a_command_needs() -> None:
     assert result.stdout.splitlines()[-1] == "[]"
 
 
-def test_without_click_there_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "click.py").write_text("raise ImportError('no click')")
+@pytest.mark.parametrize("missing", ["click", "rich"])
+def test_without_its_extra_there_is_one_sentence(missing: str, tmp_path: Path) -> None:
+    """Python runs this before anything else: it finds no such module."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import importlib.util as util\n"
+        "find = util.find_spec\n"
+        f"util.find_spec = lambda name: None if name == {missing!r} else find(name)\n"
+    )
     result = subprocess.run(
         PROGRAM, capture_output=True, text=True, env={"PYTHONPATH": str(tmp_path)}
     )
