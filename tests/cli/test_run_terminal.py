@@ -10,7 +10,7 @@ import pytest
 import interlock
 
 from ..support.eventually import eventually
-from .shell import PROGRAM, Shell
+from .shell import PROGRAM, Shell, state_of
 from .terminals import CTRL_C, CTRL_D, CTRL_Z, PseudoTerminal
 
 RUN = f"{' '.join(PROGRAM)} run"
@@ -86,8 +86,11 @@ def test_a_command_that_was_stopped_for_too_long_is_not_continued(
 
 
 def test_a_command_in_the_background_that_reads_waits_for_fg(bash: PseudoTerminal) -> None:
-    bash.press(f"{RUN} a -- sh -c 'read word; echo got $word' &\n")
+    bash.press(f"{RUN} a -- sh -c 'read word; echo got $word' & echo pid $!.\n")
+    bash.expect("pid ")
+    pid = int(bash.expect("."))
     bash.expect("interlock: stopped; ")
+    eventually(lambda: state_of(pid) == "T")
     bash.press("fg\n")
     bash.press("it\n")
     bash.expect("got it")
