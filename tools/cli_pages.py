@@ -153,13 +153,20 @@ def _of_command(command: click.Command, ctx: click.Context) -> Iterator[str]:
     yield from _prose("\n\n".join(paragraphs(command)))
     yield from _terms(options(command, ctx))
     if shown := examples(command):
-        yield from (".PP", ".nf", ".RS", *map(_roff, shown), ".RE", ".fi")
+        yield from _verbatim(shown)
 
 
 def _prose(text: str) -> Iterator[str]:
     for part in text.split("\n\n"):
-        yield ".PP"
-        yield from map(_roff, part.splitlines())
+        lines = part.splitlines()
+        if part.startswith("```"):
+            yield from _verbatim(lines[1:-1])
+        else:
+            yield from (".PP", *map(_roff, lines))
+
+
+def _verbatim(lines: Iterable[str]) -> Iterator[str]:
+    yield from (".PP", ".nf", ".RS", *map(_roff, lines), ".RE", ".fi")
 
 
 def _terms(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:

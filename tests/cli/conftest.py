@@ -48,5 +48,5 @@ def here(url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     log = logging.getLogger("interlock")
     before, level = list(log.handlers), log.level
     yield
-    log.handlers[:], log.level = before, level
+    log.handlers[:] = before
     log.setLevel(level)

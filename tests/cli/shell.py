@@ -6,7 +6,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,14 +34,12 @@ class Shell:
         """Start it; its standard output and error are pipes."""
         environment = {**self.environment, **options.pop("env", {})}
         program = options.pop("program", PROGRAM)
-        process = subprocess.Popen(
-            [*program, *words],
-            text=True,
-            env=environment,
-            # A shell without job control would have us ignore Ctrl-C from birth.
-            preexec_fn=options.pop("preexec_fn", _mind_interrupts),
-            **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
-        )
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        # A shell without job control would have us ignore Ctrl-C from birth.
+        with inherited(signal.SIGINT, signal.default_int_handler):
+            process = subprocess.Popen(
+                [*program, *words], text=True, env=environment, **{**pipes, **options}
+            )
         self._started.append(process)
         return process
 
@@ -59,8 +58,14 @@ class Shell:
             process.communicate()
 
 
-def _mind_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+@contextmanager
+def inherited(number: int, handler: Any) -> Iterator[None]:
+    """What is started meanwhile ignores a signal, or not, as this process does."""
+    before = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def hear(process: subprocess.Popen[str]) -> str:

@@ -70,7 +70,7 @@ def test_a_command_is_stopped_in_time_for_the_ceiling(
 
     code, said = ended(process)
     assert code == 79
-    assert "the lease of lock 'a' ends in" in said
+    assert "the lease of lock 'a' ends in" in said and "it is not renewed" in said
 
 
 def test_a_loss_can_be_ignored(shell: Shell, client: interlock.Client) -> None:

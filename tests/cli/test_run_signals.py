@@ -11,7 +11,7 @@ import pytest
 import interlock
 
 from ..support.eventually import eventually
-from .shell import Shell, children_of, ended, hear, is_gone
+from .shell import Shell, children_of, ended, hear, inherited, is_gone
 
 #: Tells each signal that it gets, and ends at TERM.
 TELLS = """
@@ -74,13 +74,9 @@ def test_a_signal_ends_the_wait_at_once_and_nothing_is_left(
 def test_a_signal_that_was_ignored_from_birth_stays_ignored(
     shell: Shell, client: interlock.Client
 ) -> None:
-    def nohup() -> None:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-
     with client.lock("a"):
-        process = shell.start(
-            "run", "a", "--", "sh", "-c", "kill -HUP $$; exit 5", preexec_fn=nohup
-        )
+        with inherited(signal.SIGHUP, signal.SIG_IGN):  # as nohup does
+            process = shell.start("run", "a", "--", "sh", "-c", "kill -HUP $$; exit 5")
         await_waiters(client, 1)
         process.send_signal(signal.SIGHUP)
 

@@ -26,7 +26,7 @@ PROGRAM = "interlock"
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--url", metavar="URL", help="The store; see the commands.")
-@click.option("-v", "--verbose", is_flag=True, help="Say what is being waited for.")
+@click.option("-v", "--verbose", is_flag=True, help="Say what the library remarks.")
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def cli(url: str | None, verbose: bool) -> None:
     """Locks across processes and machines, from the shell.
@@ -64,7 +64,7 @@ def _sentence(text: str) -> str:
 def leave(code: int) -> None:
     """End this process.  After Ctrl-C it ends as others do, so that loops of a shell end too."""
     sys.stdout.flush()
-    if code == codes.SIGNALLED + signal.SIGINT and sys.platform != "win32" and sys.stdin.isatty():
+    if code == codes.SIGNALLED + signal.SIGINT and sys.platform != "win32" and os.isatty(0):
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGINT)
     sys.exit(code)

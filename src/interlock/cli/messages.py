@@ -11,6 +11,9 @@ from contextlib import contextmanager
 #: A loss is told by the command that has the lock, with what becomes of it.
 TOLD_ELSEWHERE = ("interlock.hold",)
 
+#: Remarks on who holds what has been waited for long.
+WAITING = "interlock.lock"
+
 
 def say(sentence: str) -> None:
     """Tell the person at the terminal, or the log of the job, something."""
@@ -40,7 +43,10 @@ class MessageHandler(logging.Handler):
 
 
 def show_log(verbose: bool) -> None:
-    """Have warnings of the library said, and what it merely remarks where that is wanted."""
+    """Have warnings of the library said, and what it merely remarks where that is wanted; to a
+    person at a terminal, what is waited for in any case."""
     log = logging.getLogger("interlock")
     log.addHandler(MessageHandler())
     log.setLevel(logging.INFO if verbose else logging.WARNING)
+    if os.isatty(2):
+        logging.getLogger(WAITING).setLevel(logging.INFO)

@@ -29,7 +29,7 @@ def duration(text: str | float) -> float:
 
 def store_options(command: F) -> F:
     """Which store, and how much is said."""
-    verbose = click.option("-v", "--verbose", is_flag=True, help="Say what is being waited for.")
+    verbose = click.option("-v", "--verbose", is_flag=True, help="Say what the library remarks.")
     url = click.option(
         "--url",
         metavar="URL",

@@ -133,8 +133,9 @@ class Supervisor:
             self._hold.ensure()
         except LockLost as loss:
             return f"lock {loss.name!r} (token {loss.token}) was lost: {loss.cause}"
-        left = f"the lease of lock {self._hold.name!r} ends in {duration(self._hold.expires_in)}"
-        return f"{left}, and the store does not answer" if self._hold.suspended else left
+        why = "the store does not answer" if self._hold.suspended else "it is not renewed"
+        left = duration(self._hold.expires_in)
+        return f"the lease of lock {self._hold.name!r} ends in {left}, and {why}"
 
     def _stop(self, why: str) -> None:
         """End all processes: by SIGTERM, and by SIGKILL after the grace, in time for the lease."""
