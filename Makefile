@@ -14,7 +14,7 @@ beside := -n 3 --dist worksteal
 quickly := $(addprefix tests/,recipes architecture api cli contract)
 
 demo: .venv/ready-demo ## eight processes, one lock, two accidents; 20 seconds
-	@$(bin)/python -m interlock.cli.demo $(ARGS)
+	@$(bin)/python -m interlock demo $(ARGS)
 
 test: .venv/ready servers ## every test, on real servers
 	$(pytest) $(beside) --durations=15 $(ARGS)

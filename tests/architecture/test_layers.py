@@ -29,6 +29,7 @@ ORDER = [
     ("api",),
     ("interlock",),
     ("aio", "cli", "testing"),
+    ("__main__",),
 ]
 
 RANK = {layer: rank for rank, layers in enumerate(ORDER) for layer in layers}

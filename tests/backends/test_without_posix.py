@@ -71,5 +71,7 @@ def test_every_module_can_be_loaded() -> None:
 def test_the_demo_says_that_it_cannot_run() -> None:
     played = play("demonstrate")
 
-    assert played.returncode == 1
-    assert played.stderr.startswith("the demo pauses a process, which needs a POSIX system")
+    assert played.returncode == 64
+    assert played.stderr.startswith(
+        "interlock: the demo pauses a process, which needs a POSIX system"
+    )

@@ -25,6 +25,8 @@ from importlib import resources
 from types import ModuleType
 from typing import Any
 
+import click
+
 MODULES = ("fcntl", "grp", "pty", "pwd", "resource", "syslog", "termios", "tty")
 
 #: What a module of Windows does not have; all of it, where a word ends in *.
@@ -40,8 +42,8 @@ MISSING: dict[ModuleType, str] = {
     time: "clock_gettime* clock_settime* clock_getres pthread_getcpuclockid CLOCK_* tzset",
 }
 
-#: What of the standard library is used later, and could not be imported then.
-LOADED = (asyncio, logging, resources, selectors, subprocess, tempfile, threading)
+#: What is used later, and could not be imported then.
+LOADED = (asyncio, click, logging, resources, selectors, subprocess, tempfile, threading)
 
 
 def hide() -> None:
@@ -127,9 +129,9 @@ def load() -> None:
 
 
 def demonstrate() -> None:
-    from interlock.cli import demo
+    from interlock.cli.main import main
 
-    sys.exit(demo.main([]))
+    sys.exit(main(["demo"]))
 
 
 if __name__ == "__main__":

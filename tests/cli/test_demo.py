@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-DEMO = [sys.executable, "-m", "interlock.cli.demo"]
+DEMO = [sys.executable, "-m", "interlock", "demo"]
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def test_wrong_words_get_a_sentence(words: list[str], sentence: str, place: Path
 
     _, err = process.communicate(timeout=30)
 
-    assert process.returncode in (1, 2)
+    assert process.returncode == 64
     assert sentence in err
     assert "Traceback" not in err
 
@@ -159,6 +159,6 @@ def test_store_out_of_reach_gets_a_sentence_without_the_password(place: Path) ->
 
     out, err = process.communicate(timeout=60)
 
-    assert process.returncode == 1
+    assert process.returncode == 69
     assert "127.0.0.1:1" in err
     assert "canary" not in out + err
