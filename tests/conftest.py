@@ -10,6 +10,7 @@ import redis
 
 from tests.support.clusters import RedisCluster
 from tests.support.frames import ZkProxy
+from tests.support.postgres import PostgresServer
 from tests.support.redlocks import RedlockServers
 from tests.support.sentinels import SentinelFleet
 from tests.support.servers import RedisServer
@@ -122,3 +123,10 @@ def zk_proxy(zookeeper: ZooKeeperServer) -> Iterator[ZkProxy]:
     """A proxy before the shared ZooKeeper: `zk_proxy.url(zk_path)` is `zk_url` through it."""
     with ZkProxy(zookeeper.port) as proxy:
         yield proxy
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One PostgreSQL for every test that does not hurt it."""
+    with PostgresServer() as server:
+        yield server

@@ -8,7 +8,9 @@ with il.lock("orders:42") as hold:
     ship(fence=hold.token)
 """
 
+import importlib as _importlib
 import logging as _logging
+import typing as _typing
 
 from .api.client import Client
 from .api.connect import connect
@@ -74,5 +76,17 @@ __all__ = [
 # help() and tracebacks say where users find these, not where they are written.
 for _name in set(__all__) - {"Observer"}:  # which is an alias
     globals()[_name].__module__ = "interlock"
+
+
+if _typing.TYPE_CHECKING:
+    from . import fence as fence
+
+
+def __getattr__(name: str) -> _typing.Any:
+    """`interlock.fence` is loaded when it is first used."""
+    if name == "fence":
+        return _importlib.import_module("interlock.fence")
+    raise AttributeError(f"module 'interlock' has no attribute {name!r}")
+
 
 _logging.getLogger("interlock").addHandler(_logging.NullHandler())

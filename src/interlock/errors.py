@@ -113,8 +113,9 @@ class StaleToken(InterlockError):
     def __init__(self, resource: str, token: int, newest: int) -> None:
         self.resource, self.token, self.newest = resource, token, newest
         super().__init__(
-            f"token {token} is stale for {resource!r}: {newest} has been seen already; "
-            "the lock was lost, so give up this work"
+            f"token {token} is stale for {resource!r}: {newest} has been seen there already, so "
+            "another holder has had the lock since; nothing was written: give up this work, and "
+            "take the lock again to start over"
         )
 
 

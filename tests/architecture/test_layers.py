@@ -26,6 +26,7 @@ ORDER = [
     ("backends",),
     ("session",),
     ("api",),
+    ("fence",),
     ("interlock",),
     ("aio", "cli", "testing"),
 ]
