@@ -35,7 +35,7 @@ def guard_key(resource: str) -> str:
 
 @cache
 def _script() -> bytes:
-    return files(__package__).joinpath("guard_key.lua").read_bytes()
+    return files("interlock.fence").joinpath("guard_key.lua").read_bytes()
 
 
 def check_key(
