@@ -12,6 +12,7 @@ import importlib as _importlib
 import logging as _logging
 import typing as _typing
 
+from .api.assertion import assert_held
 from .api.client import Client
 from .api.connect import connect
 from .api.hold import Hold, Permit, RwHold
@@ -68,6 +69,7 @@ __all__ = [
     "Unsupported",
     "UsageError",
     "all_of",
+    "assert_held",
     "connect",
     "majority_of",
     "register_backend",

@@ -97,13 +97,15 @@ class LockLost(InterlockError):
 
 
 class NotHeld(InterlockError, RuntimeError):
-    """The caller tried to release what it does not hold."""
+    """The caller tried to release, or relies on, what it does not hold."""
 
-    def __init__(self, name: str, owner: str | None = None, why: str = "") -> None:
+    def __init__(
+        self, name: str, owner: str | None = None, why: str = "", advice: str = ""
+    ) -> None:
         self.name, self.owner = name, owner
         super().__init__(
             f"lock {name!r} is not held {why or 'by this thread or task'}; "
-            "release it where it was acquired, or through its hold"
+            f"{advice or 'release it where it was acquired, or through its hold'}"
         )
 
 

@@ -18,6 +18,7 @@ from ..model import (
 from ..session.session import AsyncSession, Session
 from ..spi import Backend
 from . import inspection
+from .assertion import check_held
 from .copying import Single, remake
 from .decorator import locked_async, locked_sync, patience
 from .factories import Factories
@@ -34,10 +35,18 @@ PATTERN = " such as 'orders:*'"
 
 
 class SingleClient(Single):
-    """A client is neither copied nor pickled."""
+    """What both worlds share: a client is neither copied nor pickled."""
 
     __slots__ = ()
     _session: Any
+
+    def assert_held(self, name: str) -> None:
+        """Raise NotHeld unless the running thread or task holds a lock of this name by this
+        client; LockLost if it does, and the lease is over: see `interlock.assert_held`.
+
+        Cost: no round trip.
+        """
+        check_held([self._session], checked_name(name))
 
     def _why_not(self) -> str:
         return (

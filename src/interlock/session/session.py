@@ -377,8 +377,17 @@ def weakly(method: Callable[[T], None]) -> Callable[[T], None]:
     return call
 
 
+def live_sessions() -> list[BaseSession]:
+    """The sessions of all clients that are in use, in this process."""
+    while True:
+        try:
+            return list(_sessions)
+        except RuntimeError:
+            continue  # another thread has made a client meanwhile
+
+
 def _after_fork_in_child() -> None:
-    for session in list(_sessions):
+    for session in live_sessions():
         session.after_fork()
 
 
