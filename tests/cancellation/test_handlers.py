@@ -45,11 +45,6 @@ def url(request: pytest.FixtureRequest, url_of: Callable[[str], str]) -> str:
     return url_of(request.param)
 
 
-@pytest.fixture
-def url_of(request: pytest.FixtureRequest) -> Callable[[str], str]:
-    return lambda backend: STORES[backend](request.getfixturevalue)
-
-
 @contextmanager
 def refused_at_most() -> Iterator[None]:
     """A store that is in the middle of a call of this very thread may say so."""

@@ -14,6 +14,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from ..drive import arun, now, run
@@ -100,9 +101,22 @@ class BaseSession(Notifier):
         """Drive an algorithm, in the manner of one world."""
         raise NotImplementedError
 
+    def engaged(self) -> bool:
+        """Whether a signal handler has interrupted its own thread where others wait for it."""
+        queue, schedule = self._mutexes
+        return is_mine(queue) or is_mine(schedule)
+
     def _check_parking(self) -> None:
         """Raise StoreUnavailable in a signal handler that would wait, and has interrupted the
         very thread that others wait for."""
+        raise NotImplementedError
+
+    def exit_link(self) -> Link:
+        """A blocking link, for a signal handler that gives everything back."""
+        raise NotImplementedError
+
+    def soon(self, function: Callable[..., object], *args: Any) -> None:
+        """Call a function where this client is at home, or not at all if that has ended."""
         raise NotImplementedError
 
     def _connect(self) -> None:
@@ -152,6 +166,9 @@ class BaseSession(Notifier):
 
     def origin(self) -> str:
         return origin()
+
+    #: Whether a signal is just ending the process.
+    ending = False
 
     #: Whether a loss cancels the blocks that rely on a lease; see `enter_scope`.
     cancels = False
@@ -246,11 +263,18 @@ class Session(BaseSession):
     def here(self) -> None:
         """Threads are at home everywhere."""
 
+    def engaged(self) -> bool:
+        return super().engaged() or self.keeper.engaged() or self.link.engaged()
+
     def _check_parking(self) -> None:
-        queue, schedule = self._mutexes
-        mine = is_mine(queue) or is_mine(schedule) or self.keeper.engaged()
-        if mine or self.link.engaged():
+        if self.engaged():
             raise interrupted("this client", self.backend.label)
+
+    def exit_link(self) -> Link:
+        return self.link
+
+    def soon(self, function: Callable[..., object], *args: Any) -> None:
+        function(*args)
 
     def run(self, steps: Steps[R]) -> R:
         """Drive an algorithm in this thread."""
@@ -258,7 +282,7 @@ class Session(BaseSession):
             return run(steps, self.link)
         except InterlockError:
             if self.schedule.closed:
-                rest_at_exit()
+                rest_at_exit(self.ending)
             raise
 
     def after_fork(self) -> None:
@@ -315,6 +339,15 @@ class AsyncSession(BaseSession):
     def _check_parking(self) -> None:
         """A task is not interrupted: a signal handler cannot wait for what it would await."""
 
+    def exit_link(self) -> Link:
+        # The loop does not go on while the handler runs, and its own link neither.
+        return self.backend.link()
+
+    def soon(self, function: Callable[..., object], *args: Any) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and with it what was held there
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(function, *args)
+
     def run(self, steps: Steps[R]) -> Coroutine[Any, Any, R]:
         """Drive an algorithm in this task; in a wrong place not even its first step is taken."""
         self.here()
@@ -358,10 +391,11 @@ class AsyncSession(BaseSession):
         await self.link.close()
 
 
-def rest_at_exit() -> None:
+def rest_at_exit(ending: bool) -> None:
     """Where the interpreter ends, and has closed the client, let a daemon thread wait for the end:
-    no reader of the log needs to know what it was still doing."""
-    while threading.current_thread().daemon and not threading.main_thread().is_alive():
+    no reader of the log needs to know what it was still doing.  Where a signal ends the process
+    (`ending`), let every thread wait."""
+    while ending or (threading.current_thread().daemon and not threading.main_thread().is_alive()):
         pause_thread(now() + HOUR)
 
 
@@ -379,11 +413,16 @@ def weakly(method: Callable[[T], None]) -> Callable[[T], None]:
 
 def live_sessions() -> list[BaseSession]:
     """The sessions of all clients that are in use, in this process."""
+    return members(_sessions)
+
+
+def members(of: weakref.WeakSet[T]) -> list[T]:
+    """What is in a set, also while other threads and signal handlers add to it."""
     while True:
         try:
-            return list(_sessions)
+            return list(of)
         except RuntimeError:
-            continue  # another thread has made a client meanwhile
+            continue
 
 
 def _after_fork_in_child() -> None:
