@@ -12,7 +12,8 @@ from ..errors import LockLost, NotHeld
 from ..model import checked_name
 from ..recipes.lease import Lease
 from ..session.holds import Holds
-from ..session.session import BaseSession, live_sessions
+from ..session.lifetimes import live_sessions
+from ..session.session import BaseSession
 
 if TYPE_CHECKING:
     from .client import AsyncClient, Client

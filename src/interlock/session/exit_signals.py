@@ -36,7 +36,8 @@ from ..parking import Signal
 from ..spi import Link
 from ..words import shown
 from .keeper import FAREWELL, Ownership
-from .session import BaseSession, members
+from .lifetimes import members
+from .session import BaseSession
 
 log = logging.getLogger("interlock.exit")
 

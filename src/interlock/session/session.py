@@ -21,7 +21,7 @@ from ..drive import arun, now, run
 from ..errors import InterlockError, UsageError, interrupted
 from ..events import Event, Observer, Parked
 from ..model import Terms
-from ..parking import is_mine, pause_thread
+from ..parking import is_mine
 from ..recipes.lease import Lease
 from ..recipes.local_queue import Key, LocalQueue
 from ..recipes.lock import WITHDRAWAL, Acquisition, Clock, Silence
@@ -33,6 +33,7 @@ from .checkup import Checkup
 from .holds import TaskHolds, ThreadHolds
 from .identity import introduction, new_identity
 from .keeper import AsyncKeeper, Keeper
+from .lifetimes import rest_at_exit, sessions, weakly
 from .notify import Forgetting, Notifier
 from .origin import origin
 
@@ -46,9 +47,6 @@ GOLDEN = 0.6180339887498949
 #: Busy names that a client remembers, at most.
 BUSY_NAMES = 10_000
 
-#: Seconds; a daemon thread rests that long at a time.
-HOUR = 3600.0
-
 OTHER_LOOP = (
     "this client belongs to another event loop, which is still open: "
     "make a client for each loop by interlock.aio.connect()"
@@ -58,8 +56,6 @@ NO_LOOP = (
     "an asyncio client needs a running event loop, and this thread has none: "
     "await it inside of asyncio.run(), or make a client for threads by interlock.connect()"
 )
-
-_sessions: weakref.WeakSet[BaseSession] = weakref.WeakSet()
 
 
 class BaseSession(Notifier):
@@ -220,7 +216,7 @@ class BaseSession(Notifier):
 
     def _complete(self) -> None:
         """Everything is there: from now on a forked child is told."""
-        _sessions.add(self)
+        sessions.add(self)
 
     def after_fork(self) -> None:
         """Become a new client that inherits nothing but the settings; or stay a closed one."""
@@ -389,46 +385,3 @@ class AsyncSession(BaseSession):
             self._finalizer.detach()
         await self.keeper.shut()
         await self.link.close()
-
-
-def rest_at_exit(ending: bool) -> None:
-    """Where the interpreter ends, and has closed the client, let a daemon thread wait for the end:
-    no reader of the log needs to know what it was still doing.  Where a signal ends the process
-    (`ending`), let every thread wait."""
-    while ending or (threading.current_thread().daemon and not threading.main_thread().is_alive()):
-        pause_thread(now() + HOUR)
-
-
-def weakly(method: Callable[[T], None]) -> Callable[[T], None]:
-    """The same, without keeping its object alive: a link must not keep the client that it
-    serves."""
-    find = weakref.WeakMethod(method)
-
-    def call(argument: T) -> None:
-        if (found := find()) is not None:
-            found(argument)
-
-    return call
-
-
-def live_sessions() -> list[BaseSession]:
-    """The sessions of all clients that are in use, in this process."""
-    return members(_sessions)
-
-
-def members(of: weakref.WeakSet[T]) -> list[T]:
-    """What is in a set, also while other threads and signal handlers add to it."""
-    while True:
-        try:
-            return list(of)
-        except RuntimeError:
-            continue
-
-
-def _after_fork_in_child() -> None:
-    for session in live_sessions():
-        session.after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
