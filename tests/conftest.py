@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 import redis
 
 from tests.support.clusters import RedisCluster
 from tests.support.frames import ZkProxy
-from tests.support.postgres import PostgresServer
 from tests.support.redlocks import RedlockServers
 from tests.support.sentinels import SentinelFleet
 from tests.support.servers import RedisServer
 from tests.support.zookeepers import ZooKeeperServer
+
+if TYPE_CHECKING:
+    from tests.support.postgres import PostgresServer
 
 _numbers = itertools.count(1)
 
@@ -128,5 +131,7 @@ def zk_proxy(zookeeper: ZooKeeperServer) -> Iterator[ZkProxy]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[PostgresServer]:
     """One PostgreSQL for every test that does not hurt it."""
+    from tests.support.postgres import PostgresServer  # here, for those who have no psycopg
+
     with PostgresServer() as server:
         yield server

@@ -65,7 +65,7 @@ def story(folder: Path, text: str) -> list[str]:
     """What the programs say when the first is paused while it works."""
     (folder / "writer.py").write_text(text)
     with ExitStack() as stack:
-        first = stack.enter_context(writer(folder, work=0.1))
+        first = stack.enter_context(writer(folder, work=1))
         said = [line_of(first)]
         pause(first.pid)
         second = stack.enter_context(writer(folder))
