@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import itertools
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 import redis
@@ -15,6 +16,9 @@ from tests.support.redlocks import RedlockServers
 from tests.support.sentinels import SentinelFleet
 from tests.support.servers import RedisServer
 from tests.support.zookeepers import ZooKeeperServer
+
+if TYPE_CHECKING:
+    from tests.support.postgres import PostgresServer
 
 _numbers = itertools.count(1)
 
@@ -130,3 +134,12 @@ def zk_proxy(zookeeper: ZooKeeperServer) -> Iterator[ZkProxy]:
     """A proxy before the shared ZooKeeper: `zk_proxy.url(zk_path)` is `zk_url` through it."""
     with ZkProxy(zookeeper.port) as proxy:
         yield proxy
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """One PostgreSQL for every test that does not hurt it."""
+    from tests.support.postgres import PostgresServer  # here, for those who have no psycopg
+
+    with PostgresServer() as server:
+        yield server

@@ -19,7 +19,7 @@ _SERVED = tuple(Path(__file__).parent / "backends" / server for server in ("redi
 #: What the names of parameters and fixtures begin with that stand for a server.
 _SERVERS = (
     *("redis", "own_redis", "sentinel", "own_sentinels", "cluster", "own_cluster"),
-    *("redlock", "own_redlock", "zk_", "zookeeper"),
+    *("redlock", "own_redlock", "zk_", "zookeeper", "postgres"),
 )
 
 #: Claims that must see leases kept, or run out, or somebody wait, take their time.

@@ -8,8 +8,11 @@ with il.lock("orders:42") as hold:
     ship(fence=hold.token)
 """
 
+import importlib as _importlib
 import logging as _logging
+import typing as _typing
 
+from .api.assertion import assert_held
 from .api.client import Client
 from .api.connect import connect
 from .api.hold import Hold, Permit, RwHold
@@ -72,6 +75,7 @@ __all__ = [
     "Unsupported",
     "UsageError",
     "all_of",
+    "assert_held",
     "connect",
     "majority_of",
     "register_backend",
@@ -80,5 +84,17 @@ __all__ = [
 # help() and tracebacks say where users find these, not where they are written.
 for _name in set(__all__) - {"Observer"}:  # which is an alias
     globals()[_name].__module__ = "interlock"
+
+
+if _typing.TYPE_CHECKING:
+    from . import fence as fence
+
+
+def __getattr__(name: str) -> _typing.Any:
+    """`interlock.fence` is loaded when it is first used."""
+    if name == "fence":
+        return _importlib.import_module("interlock.fence")
+    raise AttributeError(f"module 'interlock' has no attribute {name!r}")
+
 
 _logging.getLogger("interlock").addHandler(_logging.NullHandler())

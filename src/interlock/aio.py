@@ -1,5 +1,8 @@
 """The asyncio names: `from interlock import aio`, then `aio.connect(...)`."""
 
+import importlib as _importlib
+import typing as _typing
+
 from .api.client import AsyncClient as Client
 from .api.connect import aconnect as connect
 from .api.hold import AsyncHold as Hold
@@ -36,3 +39,15 @@ __all__ = [
 for _name in __all__:
     _each = globals()[_name]
     _each.__module__, _each.__name__, _each.__qualname__ = "interlock.aio", _name, _name
+
+if _typing.TYPE_CHECKING:
+    from .fence import aio as _fence
+
+    fence = _fence
+
+
+def __getattr__(name: str) -> _typing.Any:
+    """`aio.fence` is loaded when it is first used."""
+    if name == "fence":
+        return _importlib.import_module("interlock.fence.aio")
+    raise AttributeError(f"module 'interlock.aio' has no attribute {name!r}")

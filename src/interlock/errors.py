@@ -97,13 +97,15 @@ class LockLost(InterlockError):
 
 
 class NotHeld(InterlockError, RuntimeError):
-    """The caller tried to release what it does not hold."""
+    """The caller tried to release, or relies on, what it does not hold."""
 
-    def __init__(self, name: str, owner: str | None = None, why: str = "") -> None:
+    def __init__(
+        self, name: str, owner: str | None = None, why: str = "", advice: str = ""
+    ) -> None:
         self.name, self.owner = name, owner
         super().__init__(
             f"lock {name!r} is not held {why or 'by this thread or task'}; "
-            "release it where it was acquired, or through its hold"
+            f"{advice or 'release it where it was acquired, or through its hold'}"
         )
 
 
@@ -113,8 +115,9 @@ class StaleToken(InterlockError):
     def __init__(self, resource: str, token: int, newest: int) -> None:
         self.resource, self.token, self.newest = resource, token, newest
         super().__init__(
-            f"token {token} is stale for {resource!r}: {newest} has been seen already; "
-            "the lock was lost, so give up this work"
+            f"token {token} is stale for {resource!r}: {newest} has been seen there already, so "
+            "another holder has had the lock since; nothing was written: give up this work, and "
+            "take the lock again to start over"
         )
 
 

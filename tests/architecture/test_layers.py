@@ -27,6 +27,7 @@ ORDER = [
     ("jobs",),
     ("session",),
     ("api",),
+    ("fence",),
     ("interlock",),
     ("aio", "cli", "testing"),
     ("__main__",),

@@ -17,7 +17,10 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 
 import interlock
-from interlock import aio
+from interlock import aio, testing
+
+#: Where users find public names.
+MODULES = (interlock, aio, interlock.fence, aio.fence, testing)
 
 SNAPSHOT = Path(__file__).with_name("public_api.txt")
 
@@ -28,7 +31,7 @@ def is_promised(name: str) -> bool:
 
 def public_api() -> str:
     """Every public name, with its signature where it has one."""
-    lines = [line for module in (interlock, aio) for line in _module(module)]
+    lines = [line for module in MODULES for line in _module(module)]
     return "\n".join(lines) + "\n"
 
 
@@ -115,13 +118,14 @@ def test_objects_show_what_is_promised_and_nothing_else(url: str) -> None:
 
 
 def test_names_are_sorted_and_there() -> None:
-    for module in (interlock, aio):
+    for module in MODULES:
         assert sorted(module.__all__) == module.__all__
         assert all(hasattr(module, name) for name in module.__all__)
 
 
 def test_both_worlds_show_the_same_names() -> None:
     assert set(aio.__all__) <= set(interlock.__all__)
+    assert aio.fence.__all__ == interlock.fence.__all__
 
 
 def test_every_error_is_a_public_name() -> None:

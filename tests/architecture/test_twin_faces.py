@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from interlock import fence
 from interlock.api.attempt import AsyncAttempt, Attempt
 from interlock.api.client import AsyncClient, Client
 from interlock.api.connect import aconnect, connect
@@ -19,6 +20,7 @@ from interlock.api.multihold import AsyncMultiHold, MultiHold
 from interlock.api.multilock import AsyncMultiLock, MultiLock
 from interlock.api.rwlock import AsyncRwLock, AsyncRwSide, RwLock, RwSide
 from interlock.api.semaphore import AsyncSemaphore, Semaphore
+from interlock.fence import aio as async_fence
 from interlock.session.keeper import AsyncKeeper, Keeper
 
 from .test_public_api import is_promised
@@ -79,6 +81,11 @@ CASES = [
     pytest.param(method, methods(other).get(name), id=f"{kind.__name__}.{name}")
     for kind, other in TWINS
     for name, method in methods(kind).items()
+]
+
+CASES += [
+    pytest.param(getattr(fence, name), getattr(async_fence, name), id=f"fence.{name}")
+    for name in fence.__all__
 ]
 
 

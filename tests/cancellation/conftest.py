@@ -20,6 +20,7 @@ from tests.support.faults import FaultProxy
 from tests.support.servers import RedisServer
 
 from ..support.stores import nothing_stumbles as nothing_stumbles
+from ..support.stores import url_of as url_of
 
 R = TypeVar("R")
 

@@ -42,11 +42,6 @@ def assert_struck(places: Iterator[int], parts: tuple[str, ...]) -> None:
     assert next(places) > (50 if parts == ("",) else 5), "hardly anything was struck"
 
 
-@pytest.fixture
-def url_of(request: pytest.FixtureRequest) -> Callable[[str], str]:
-    return lambda backend: STORES[backend](request.getfixturevalue)
-
-
 @contextmanager
 def refused_at_most() -> Iterator[None]:
     """A store that is in the middle of a call of this very thread may say so."""

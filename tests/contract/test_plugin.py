@@ -7,6 +7,9 @@ import pytest
 pytest_plugins = ["pytester"]
 
 TEST_OF_A_USER = """
+    import interlock
+    import pytest
+
     pytest_plugins = ["interlock.testing.plugin"]
 
     def test_a_client_for_threads(memory_interlock):
@@ -18,6 +21,14 @@ TEST_OF_A_USER = """
 
     def test_nothing_is_left_of_another_test(memory_interlock):
         assert memory_interlock.lock("orders").acquire(blocking=False)
+
+    def test_protected_function_without_a_lock(pretend_held):
+        pretend_held("orders:*")
+        interlock.assert_held("orders:42")
+
+    def test_nothing_is_pretended_in_another_test():
+        with pytest.raises(interlock.NotHeld):
+            interlock.assert_held("orders:42")
 """
 
 
@@ -27,4 +38,4 @@ def test_a_user_gets_a_client_of_an_empty_store(pytester: pytest.Pytester) -> No
 
     result = pytester.runpytest_inprocess("-p", "no:cacheprovider", "-p", "no:unraisableexception")
 
-    result.assert_outcomes(passed=3)
+    result.assert_outcomes(passed=5)

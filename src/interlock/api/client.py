@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any, Literal, ParamSpec, Self, TypeVar, overload
 
 from ..events import Observer
@@ -15,9 +15,12 @@ from ..model import (
     checked_text,
     spelled,
 )
+from ..session import exit_signals
+from ..session.exit_signals import USUAL
 from ..session.session import AsyncSession, Session
 from ..spi import Backend
 from . import inspection
+from .assertion import check_held
 from .copying import Single, remake
 from .decorator import locked_async, locked_sync, patience
 from .factories import Factories
@@ -36,10 +39,32 @@ PATTERN = " such as 'orders:*'"
 
 
 class SingleClient(Single):
-    """A client is neither copied nor pickled."""
+    """What both worlds share: a client is neither copied nor pickled."""
 
     __slots__ = ()
     _session: Any
+
+    def assert_held(self, name: str) -> None:
+        """Raise NotHeld unless the running thread or task holds a lock of this name by this
+        client; LockLost if it does, and the lease is over: see `interlock.assert_held`.
+
+        Cost: no round trip.
+        """
+        check_held([self._session], checked_name(name))
+
+    def release_on_exit(self, signals: Iterable[int] = USUAL) -> None:
+        """Give back everything that this client holds when one of these signals comes, before what
+        was installed for it before.
+
+        Without it a process that is ended by a signal leaves its locks for the rest of their
+        leases.  If the default action was installed, the process then ends by the signal; a
+        function is called, and the program may go on, without its locks; where the signal is
+        ignored, it stays so.  Call it in the main thread, once for each client, and after all that
+        installs handlers of its own.  It takes a second at most, and counts for forked children
+        too, with what they hold.  docs/signals.md says which programs need it.
+        Cost: none now; then one round trip for 250 locks.
+        """
+        exit_signals.install(self._session, signals)
 
     def _why_not(self) -> str:
         return (

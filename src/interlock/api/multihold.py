@@ -16,7 +16,8 @@ from ..recipes.lease import Callback
 from ..recipes.multilock import Member, give_all, standing
 from ..session.cancel_scope import CancelScope
 from ..session.holds import HoldsRef
-from ..session.session import AsyncSession, BaseSession, Session, weakly
+from ..session.lifetimes import weakly
+from ..session.session import AsyncSession, BaseSession, Session
 from ..steps import Steps
 from .copying import Single, one_acquisition
 from .hold import AsyncHold, Hold

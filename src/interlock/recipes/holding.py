@@ -261,7 +261,7 @@ def release(
             holds.doing = doing
         else:  # others are given back beside it
             holds.done(lease.key)
-        session.queue.releasing.discard(lease.owner)
+        session.queue.releasing.pop(lease.owner, None)
     if not stood:
         raise lease.lost_error(lease.cause or BY_RELEASE)
     if session.observed:
@@ -276,7 +276,7 @@ def _release_last(session: HoldingSession, lease: Lease, until: float | None) ->
     """
     schedule, queue = session.schedule, session.queue
     lease.forget()
-    queue.releasing.add(lease.owner)
+    queue.releasing[lease.owner] = lease
     kept, now = schedule.drop(lease), session.clock()
     late = now >= lease.until
     if not kept and schedule.closed:

@@ -47,8 +47,8 @@ class LocalQueue:
         self._tries: dict[Key, set[Ticket]] = {}
         #: Acquisitions under way, by owner, whether they wait in a queue or ask the store.
         self.acquiring: dict[str, Acquisition] = {}
-        #: Owners whose release is under way: those of a shared kind are in no queue.
-        self.releasing: set[str] = set()
+        #: Leases whose release is under way, by owner: those of a shared kind are in no queue.
+        self.releasing: dict[str, Any] = {}
 
     def enter(self, key: Key, owner: str) -> bool:
         """Become the head if there is none."""

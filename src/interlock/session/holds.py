@@ -8,10 +8,17 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 from ..recipes.lease import Lease
 from ..recipes.local_queue import Key
+
+#: Whatever a name can be held as.
+KINDS = (
+    *("lock", "mutex", "fair_lock", "fenced_lock", "rwlock"),
+    *("semaphore", "leased_semaphore"),
+)
 
 
 class HoldsRef(weakref.ref["Holds"]):
@@ -41,6 +48,15 @@ class Holds(dict[Key, Lease]):
         self.multiholds: list[Any] = []
         self.ref = HoldsRef(self)
 
+    def named(self, name: str) -> Iterator[Lease]:
+        """What is held of a name, whatever it is, the newest of each kind first."""
+        for kind in KINDS:
+            lease = self.get((kind, name))
+            while lease is not None:
+                if lease.depth:  # else it is just being given back
+                    yield lease
+                lease = lease.outer
+
     def done(self, key: Key) -> None:
         """One thing is done; another may have begun since, and go on."""
         at = len(self.doing) - 1
@@ -54,6 +70,10 @@ class ThreadHolds(threading.local):
 
     def __init__(self) -> None:
         self.current = Holds()
+
+    def found(self) -> Holds | None:
+        """What the running thread holds."""
+        return self.current
 
     def keys(self) -> set[Key]:
         """The names that this thread holds."""
@@ -74,6 +94,13 @@ class TaskHolds:
         task = self.current_task()
         holds = self._holds.get(task)
         return self._open(task) if holds is None else holds
+
+    def found(self) -> Holds | None:
+        """What the running task holds; None where it has held nothing, or there is no task."""
+        try:
+            return self._holds.get(self.current_task())
+        except RuntimeError:
+            return None  # this thread runs no event loop
 
     def _open(self, task: Any) -> Holds:
         if task is None:

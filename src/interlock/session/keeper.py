@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from ..drive import arun, now, run
 from ..errors import InterlockError, StoreError
@@ -44,8 +44,15 @@ CANCELLED = "its keeper was cancelled, as when the event loop is closing"
 GRACE = 0.25
 
 
+#: An owner, and of what.
+Ownership: TypeAlias = tuple[LockStore, str, str]
+
+
 class BaseKeeper:
     """What both worlds share."""
+
+    #: Whether the client is just being closed, and gives back what it has.
+    closing = False
 
     def __init__(
         self,
@@ -93,7 +100,7 @@ class BaseKeeper:
         """Give back everything that is still held, and withdraw what is owed."""
         yield from self.give_back(until)
         owed = self.schedule.pending()
-        yield from self._let_all_go(((each.store, each.name, each.owner) for each in owed), until)
+        yield from self.let_all_go(((each.store, each.name, each.owner) for each in owed), until)
 
     def give_back(self, until: float) -> Steps[None]:
         """Give back everything that is still held, and what is granted meanwhile."""
@@ -111,7 +118,7 @@ class BaseKeeper:
         waiting = [each for each in list(self._queue.acquiring.values()) if each.maybe_known]
         for acquisition in waiting:
             acquisition.maybe_known = False  # whatever comes of it, it is not done again
-        yield from self._let_all_go(((s.store, s.name, s.owner) for s in waiting), until)
+        yield from self.let_all_go(((s.store, s.name, s.owner) for s in waiting), until)
 
     def _give_all_back(self, until: float) -> Steps[None]:
         self.schedule.sweep()
@@ -121,23 +128,25 @@ class BaseKeeper:
                 hold.end("its client was closed")
             else:
                 hold.lose(CANCELLED)
-        yield from self._let_all_go(((h.store, h.name, h.owner) for h in dropped), until)
+        yield from self.let_all_go(((h.store, h.name, h.owner) for h in dropped), until)
 
-    def _let_all_go(
-        self, owners: Iterable[tuple[LockStore, str, str]], until: float
-    ) -> Steps[None]:
-        """Withdraw owners, many in one round trip."""
-        every = iter(owners)
+    def let_all_go(self, owners: Iterable[Ownership], until: float) -> Steps[list[Ownership]]:
+        """Withdraw owners, many in one round trip; answers those that were not confirmed."""
+        every, left = iter(owners), list[Ownership]()
         while some := list(islice(every, BATCH)):
-            yield from side_by_side(*(self._let_go(*each, until) for each in some))
+            gone = yield from side_by_side(*(self._let_go(*each, until) for each in some))
+            left += [each for each, went in zip(some, gone, strict=True) if went is not True]
+        return left
 
-    def _let_go(self, store: LockStore, name: str, owner: str, until: float) -> Steps[None]:
+    def _let_go(self, store: LockStore, name: str, owner: str, until: float) -> Steps[bool]:
         if now() >= until:
-            return
+            return False
         try:
             yield from store.withdraw(name, owner, until)
         except InterlockError as failure:
             log.debug("lock %r was not released at the end; its lease ends it: %s", name, failure)
+            return False
+        return True
 
 
 class Keeper(BaseKeeper):
@@ -184,7 +193,7 @@ class Keeper(BaseKeeper):
         """Release what is held and end; also run by the interpreter's exit."""
         if self._pid != os.getpid():
             return  # a forked child inherits nothing, not even the end
-        self.schedule.closed = True
+        self.closing = self.schedule.closed = True
         self._wakes.wake()
         if link.engaged():
             # A finalizer has struck in the middle of a call of this thread, where the store
@@ -197,6 +206,7 @@ class Keeper(BaseKeeper):
         try:
             run(self.farewell(now() + FAREWELL), link)
         finally:
+            self.closing = False
             link.close()
 
 
@@ -257,7 +267,8 @@ class AsyncKeeper(BaseKeeper):
 
     async def shut(self) -> None:
         """Release what is held and end; what was owed, the keeper has withdrawn before."""
-        self.schedule.closed, self._until = True, now() + FAREWELL
+        self.closing = self.schedule.closed = True
+        self._until = now() + FAREWELL
         self._wakes.wake()
         try:
             await self._end()
@@ -265,6 +276,8 @@ class AsyncKeeper(BaseKeeper):
         except BaseException:
             self._abandon()
             raise
+        finally:
+            self.closing = False
 
     def dismiss(self) -> None:
         """The client was dropped: let go of everything, in the loop that has it.

@@ -14,13 +14,14 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from ..drive import arun, now, run
 from ..errors import InterlockError, UsageError, interrupted
 from ..events import Event, Observer, Parked
 from ..model import Terms
-from ..parking import is_mine, pause_thread
+from ..parking import is_mine
 from ..recipes.lease import Lease
 from ..recipes.local_queue import Key, LocalQueue
 from ..recipes.lock import WITHDRAWAL, Acquisition, Clock, Silence
@@ -32,6 +33,7 @@ from .checkup import Checkup
 from .holds import TaskHolds, ThreadHolds
 from .identity import introduction, new_identity
 from .keeper import AsyncKeeper, Keeper
+from .lifetimes import rest_at_exit, sessions, weakly
 from .notify import Forgetting, Notifier
 from .origin import origin
 
@@ -45,9 +47,6 @@ GOLDEN = 0.6180339887498949
 #: Busy names that a client remembers, at most.
 BUSY_NAMES = 10_000
 
-#: Seconds; a daemon thread rests that long at a time.
-HOUR = 3600.0
-
 OTHER_LOOP = (
     "this client belongs to another event loop, which is still open: "
     "make a client for each loop by interlock.aio.connect()"
@@ -57,8 +56,6 @@ NO_LOOP = (
     "an asyncio client needs a running event loop, and this thread has none: "
     "await it inside of asyncio.run(), or make a client for threads by interlock.connect()"
 )
-
-_sessions: weakref.WeakSet[BaseSession] = weakref.WeakSet()
 
 
 class BaseSession(Notifier):
@@ -103,9 +100,22 @@ class BaseSession(Notifier):
         """Drive an algorithm, in the manner of one world."""
         raise NotImplementedError
 
+    def engaged(self) -> bool:
+        """Whether a signal handler has interrupted its own thread where others wait for it."""
+        queue, schedule = self._mutexes
+        return is_mine(queue) or is_mine(schedule)
+
     def _check_parking(self) -> None:
         """Raise StoreUnavailable in a signal handler that would wait, and has interrupted the
         very thread that others wait for."""
+        raise NotImplementedError
+
+    def exit_link(self) -> Link:
+        """A blocking link, for a signal handler that gives everything back."""
+        raise NotImplementedError
+
+    def soon(self, function: Callable[..., object], *args: Any) -> None:
+        """Call a function where this client is at home, or not at all if that has ended."""
         raise NotImplementedError
 
     def _connect(self) -> None:
@@ -155,6 +165,9 @@ class BaseSession(Notifier):
 
     def origin(self) -> str:
         return origin()
+
+    #: Whether a signal is just ending the process.
+    ending = False
 
     #: Whether a loss cancels the blocks that rely on a lease; see `enter_scope`.
     cancels = False
@@ -206,7 +219,7 @@ class BaseSession(Notifier):
 
     def _complete(self) -> None:
         """Everything is there: from now on a forked child is told."""
-        _sessions.add(self)
+        sessions.add(self)
 
     def after_fork(self) -> None:
         """Become a new client that inherits nothing but the settings; or stay a closed one."""
@@ -249,11 +262,18 @@ class Session(BaseSession):
     def here(self) -> None:
         """Threads are at home everywhere."""
 
+    def engaged(self) -> bool:
+        return super().engaged() or self.keeper.engaged() or self.link.engaged()
+
     def _check_parking(self) -> None:
-        queue, schedule = self._mutexes
-        mine = is_mine(queue) or is_mine(schedule) or self.keeper.engaged()
-        if mine or self.link.engaged():
+        if self.engaged():
             raise interrupted("this client", self.backend.label)
+
+    def exit_link(self) -> Link:
+        return self.link
+
+    def soon(self, function: Callable[..., object], *args: Any) -> None:
+        function(*args)
 
     def run(self, steps: Steps[R]) -> R:
         """Drive an algorithm in this thread."""
@@ -261,7 +281,7 @@ class Session(BaseSession):
             return run(steps, self.link)
         except InterlockError:
             if self.schedule.closed:
-                rest_at_exit()
+                rest_at_exit(self.ending)
             raise
 
     def after_fork(self) -> None:
@@ -318,6 +338,15 @@ class AsyncSession(BaseSession):
     def _check_parking(self) -> None:
         """A task is not interrupted: a signal handler cannot wait for what it would await."""
 
+    def exit_link(self) -> Link:
+        # The loop does not go on while the handler runs, and its own link neither.
+        return self.backend.link()
+
+    def soon(self, function: Callable[..., object], *args: Any) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and with it what was held there
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(function, *args)
+
     def run(self, steps: Steps[R]) -> Coroutine[Any, Any, R]:
         """Drive an algorithm in this task; in a wrong place not even its first step is taken."""
         self.here()
@@ -359,31 +388,3 @@ class AsyncSession(BaseSession):
             self._finalizer.detach()
         await self.keeper.shut()
         await self.link.close()
-
-
-def rest_at_exit() -> None:
-    """Where the interpreter ends, and has closed the client, let a daemon thread wait for the end:
-    no reader of the log needs to know what it was still doing."""
-    while threading.current_thread().daemon and not threading.main_thread().is_alive():
-        pause_thread(now() + HOUR)
-
-
-def weakly(method: Callable[[T], None]) -> Callable[[T], None]:
-    """The same, without keeping its object alive: a link must not keep the client that it
-    serves."""
-    find = weakref.WeakMethod(method)
-
-    def call(argument: T) -> None:
-        if (found := find()) is not None:
-            found(argument)
-
-    return call
-
-
-def _after_fork_in_child() -> None:
-    for session in list(_sessions):
-        session.after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,1 +1,5 @@
-"""Tools to test programs that use Interlock, and Interlock itself."""
+"""For tests of programs that use Interlock, and for authors of backends."""
+
+from .pretending import pretend_held as pretend_held
+
+__all__ = ["pretend_held"]
