@@ -12,6 +12,7 @@ import logging as _logging
 
 from .api.client import Client
 from .api.connect import connect
+from .api.election import Election, Term
 from .api.hold import Hold, Permit, RwHold
 from .api.latch import Latch
 from .api.lock import Lock
@@ -41,6 +42,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AcquireTimeout",
     "Client",
+    "Election",
     "Event",
     "Finding",
     "Hold",
@@ -63,6 +65,7 @@ __all__ = [
     "StoreError",
     "StoreMisconfigured",
     "StoreUnavailable",
+    "Term",
     "Unsupported",
     "UsageError",
     "all_of",

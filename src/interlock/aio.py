@@ -2,6 +2,8 @@
 
 from .api.client import AsyncClient as Client
 from .api.connect import aconnect as connect
+from .api.election import AsyncElection as Election
+from .api.election import AsyncTerm as Term
 from .api.hold import AsyncHold as Hold
 from .api.hold import AsyncPermit as Permit
 from .api.hold import AsyncRwHold as RwHold
@@ -16,6 +18,7 @@ from .api.semaphore import AsyncSemaphore as Semaphore
 
 __all__ = [
     "Client",
+    "Election",
     "Hold",
     "Latch",
     "Lock",
@@ -25,6 +28,7 @@ __all__ = [
     "RwHold",
     "RwLock",
     "Semaphore",
+    "Term",
     "all_of",
     "connect",
     "majority_of",

@@ -57,6 +57,7 @@ KIND_CODES = {
     "semaphore": "7",
     "leased_semaphore": "8",
     "latch": "9",
+    "election": "10",
 }
 
 _KINDS = {code: kind for kind, code in KIND_CODES.items()}
@@ -119,12 +120,15 @@ class Holder:
     expires_in: float | None = None
     #: How many permits it has.
     weight: int = 1
+    #: What it calls itself in an election.
+    participant: str = ""
 
     def __str__(self) -> str:
+        called = f"{self.participant} at " if self.participant else ""
         if not self.host:
-            return f"owner {self.owner[:8]}…"
+            return f"{called}owner {self.owner[:8]}…"
         program = f" ({self.program})" if self.program else ""
-        return f"{self.host}:{self.pid}{program}"
+        return f"{called}{self.host}:{self.pid}{program}"
 
 
 @dataclass(frozen=True)
@@ -186,13 +190,18 @@ def checked_name(name: object) -> str:
         raise UsageError("name must not be empty")
     if name.startswith(RESERVED):
         raise UsageError(f"names that start with {RESERVED!r} are reserved, so not {name[:60]!r}")
+    return _checked_size("name", name)
+
+
+def _checked_size(argument: str, text: str) -> str:
     try:
-        size = len(name) if name.isascii() else len(name.encode())
+        size = len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError as error:
-        raise UsageError(f"name {name[:40]!r} is not valid Unicode: {error.reason}") from None
+        words = f"{argument} {text[:40]!r} is not valid Unicode: {error.reason}"
+        raise UsageError(words) from None
     if size > LONGEST_NAME:
-        raise UsageError(f"name is {size} bytes long; {LONGEST_NAME} is the limit")
-    return name
+        raise UsageError(f"{argument} is {size} bytes long; {LONGEST_NAME} is the limit")
+    return text
 
 
 def checked_terms(lease: Seconds, renew: bool, max_hold: Seconds | None) -> Terms:
@@ -227,6 +236,11 @@ def checked_text(argument: str, value: object, example: str = "") -> str:
     if not isinstance(value, str):
         raise TypeError(f"{argument} must be a str{example}, not {given(value)}")
     return value
+
+
+def checked_participant(value: object) -> str:
+    """What a participant of an election calls itself: a text that every store can keep."""
+    return _checked_size("participant", checked_text("participant", value, " such as 'node-a'"))
 
 
 def checked_callback(argument: str, value: Any) -> None:

@@ -127,6 +127,21 @@ class LatchStore(LockStore, Protocol):
         ...
 
 
+class ElectionStore(LockStore, Protocol):
+    """Elections: the holder leads; an observer, which need not take part, hears of a change."""
+
+    #: Seconds after which an observer looks again, wake or no wake; half of it is jitter.
+    poll: float
+
+    def watch(self, name: str, until: float) -> Steps[LockInfo | None]:
+        """As `look`; from now on a change wakes the listeners of `change_topics`."""
+        ...
+
+    def change_topics(self, name: str) -> tuple[Any, ...]:
+        """Where an observer hears that another may lead; none where the store cannot tell."""
+        ...
+
+
 class Directory(Protocol):
     """Who is who, and what is what."""
 
@@ -285,6 +300,10 @@ class Backend(Protocol):
         """Semaphores whose permits have ids; the same for the same terms."""
         ...
 
+    def elections(self, participant: str) -> ElectionStore:
+        """Elections in which this client calls itself so; "" where it does not say."""
+        ...
+
     @property
     def directory(self) -> Directory: ...
     def link(self) -> Link: ...
@@ -395,6 +414,22 @@ class BaseLockStore(ABC):
         return ((name, owner),)
 
 
+class PolledElections:
+    """What an `ElectionStore` is beside a `LockStore`, where observers have to ask: put it before
+    a lock store of the kind "election"."""
+
+    look: Callable[[str, float], Steps[LockInfo | None]]
+    poll = 2.0
+
+    def watch(self, name: str, until: float) -> Steps[LockInfo | None]:
+        """A look."""
+        return self.look(name, until)
+
+    def change_topics(self, name: str) -> tuple[Any, ...]:
+        """The store wakes no observer."""
+        return ()
+
+
 class BaseDirectory:
     """A `Directory` of a store that knows neither its clients nor its names: override what yours
     knows."""
@@ -457,6 +492,9 @@ class BaseBackend(ABC):
 
     def leased_semaphores(self, permits: int | None) -> PermitStore:
         raise _unsupported(self.label, "leased_semaphore")
+
+    def elections(self, participant: str) -> ElectionStore:
+        raise _unsupported(self.label, "election")
 
     def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
         """Nothing is found: override it where yours can see what makes its locks unsafe."""

@@ -20,6 +20,7 @@ from ..spi import Backend
 from . import inspection
 from .copying import Single, remake
 from .decorator import locked_async, locked_sync, patience
+from .election import AsyncElection, Election
 from .factories import Factories
 from .latch import AsyncLatch, Latch
 from .lock import AsyncLock, Lock
@@ -51,13 +52,13 @@ class SingleClient(Single):
         return f"<{type(self).__name__} {session.backend.label} holding {held}>"
 
 
-class Client(Factories[Lock, RwLock, Semaphore, Latch, MultiLock], SingleClient):
+class Client(Factories[Lock, RwLock, Semaphore, Latch, MultiLock, Election], SingleClient):
     """A client for threads: make one for each process and store, and share it."""
 
     __slots__ = ("__weakref__", "_session")
     _session: Session
     _lock_class, _rwlock_class, _semaphore_class = Lock, RwLock, Semaphore
-    _latch_class, _all_of = Latch, staticmethod(all_of)
+    _latch_class, _election_class, _all_of = Latch, Election, staticmethod(all_of)
 
     def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
         self._session = Session(backend, observer)
@@ -169,14 +170,16 @@ class Client(Factories[Lock, RwLock, Semaphore, Latch, MultiLock], SingleClient)
 
 
 class AsyncClient(
-    Factories[AsyncLock, AsyncRwLock, AsyncSemaphore, AsyncLatch, AsyncMultiLock], SingleClient
+    Factories[AsyncLock, AsyncRwLock, AsyncSemaphore, AsyncLatch, AsyncMultiLock, AsyncElection],
+    SingleClient,
 ):
     """A client for tasks: make one for each event loop and store, and share it."""
 
     __slots__ = ("__weakref__", "_session")
     _session: AsyncSession
     _lock_class, _rwlock_class, _semaphore_class = AsyncLock, AsyncRwLock, AsyncSemaphore
-    _latch_class, _all_of = AsyncLatch, staticmethod(aall_of)
+    _latch_class, _election_class = AsyncLatch, AsyncElection
+    _all_of = staticmethod(aall_of)
 
     def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
         self._session = AsyncSession(backend, observer)

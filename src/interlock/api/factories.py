@@ -6,7 +6,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ..errors import UsageError
-from ..model import Seconds, Terms, checked_count, checked_name, checked_terms
+from ..model import (
+    Seconds,
+    Terms,
+    checked_count,
+    checked_name,
+    checked_participant,
+    checked_terms,
+)
 from ..spi import LockStore
 
 L = TypeVar("L")
@@ -14,10 +21,11 @@ RW = TypeVar("RW")
 S = TypeVar("S")
 T = TypeVar("T")
 M = TypeVar("M")
+E = TypeVar("E")
 
 
-class Factories(Generic[L, RW, S, T, M]):
-    """Makes locks, read/write locks, semaphores, latches, and several locks as one."""
+class Factories(Generic[L, RW, S, T, M, E]):
+    """Makes locks, read/write locks, semaphores, latches, several locks as one, and elections."""
 
     __slots__ = ()
     _session: Any
@@ -25,6 +33,7 @@ class Factories(Generic[L, RW, S, T, M]):
     _rwlock_class: ClassVar[Any]
     _semaphore_class: ClassVar[Any]
     _latch_class: ClassVar[Any]
+    _election_class: ClassVar[Any]
     _all_of: ClassVar[Callable[..., Any]]
 
     def lock(
@@ -161,6 +170,25 @@ class Factories(Generic[L, RW, S, T, M]):
     def latch(self, name: str) -> T:
         """A latch, waited for until it is counted down; on Redis an RCountDownLatch."""
         made: T = self._latch_class(self._session, checked_name(name))
+        return made
+
+    def election(
+        self,
+        name: str,
+        *,
+        participant: str = "",
+        lease: Seconds = 30.0,
+        renew: bool = True,
+        max_hold: Seconds | None = None,
+        timeout: Seconds | None = None,
+    ) -> E:
+        """An election, of whose candidates one leads; on ZooKeeper it is Curator's LeaderLatch.
+
+        `participant` is what this client calls itself, for all to see.  A term is leased as a
+        lock is, and ends after `max_hold` at the latest.  Other terms as for `lock`.
+        """
+        called, terms = checked_participant(participant), checked_terms(lease, renew, max_hold)
+        made: E = self._election_class(self._session, checked_name(name), called, terms, timeout)
         return made
 
     def multilock(

@@ -35,6 +35,8 @@ def store_of(backend: Backend, kind: str) -> LockStore:
         return backend.semaphores(None, 1)
     if kind == "leased_semaphore":
         return backend.leased_semaphores(None)
+    if kind == "election":
+        return backend.elections("")
     store: LockStore = getattr(backend, STORES[kind])
     return store
 

@@ -29,8 +29,8 @@ from .hold import AsyncHold, BaseHold, Hold
 from .timeouts import OWN, patience
 
 H = TypeVar("H", bound=BaseHold)
-HoldT = TypeVar("HoldT", bound=Hold)
-AsyncHoldT = TypeVar("AsyncHoldT", bound=AsyncHold)
+HoldT = TypeVar("HoldT", bound=BaseHold)
+AsyncHoldT = TypeVar("AsyncHoldT", bound=BaseHold)
 
 
 #: The hold of an open block, and the block around it.

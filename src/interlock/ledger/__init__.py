@@ -7,6 +7,7 @@ hold them equal.
     records.py     what the operations need of a store's records
     locks.py       everything that is held: locks, readers and writers, permits
     latches.py     latches
+    elections.py   elections
     inspection.py  what can be read: holders, kinds, names, reasons
     stores.py      the operations as the stores of a backend
 
@@ -53,6 +54,7 @@ from .records import Held as Held
 from .records import Queued as Queued
 from .records import Records as Records
 from .stores import LedgerDirectory as LedgerDirectory
+from .stores import LedgerElections as LedgerElections
 from .stores import LedgerLatches as LedgerLatches
 from .stores import LedgerLocks as LedgerLocks
 from .stores import LedgerPermits as LedgerPermits

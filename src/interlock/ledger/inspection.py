@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model import Holder, LockInfo
+from .elections import ELECTION, participant_of
 from .locks import COUNTED
 from .records import WHOLE, Held, Records
 
@@ -15,7 +16,7 @@ def look(records: Records, name: str) -> LockInfo | None:
     if not held and declared is None:
         return None
     kind = held[0].kind if declared is None else declared.kind
-    holders = tuple(_holder(records, each) for each in held)
+    holders = tuple(_holder(records, name, each) for each in held)
     left = min((each.left for each in held), default=None)
     info = LockInfo(name, kind, holders, left, records.waiting(name))
     if declared is None:
@@ -26,11 +27,13 @@ def look(records: Records, name: str) -> LockInfo | None:
     return replace(info, permits=declared.number, available=max(0, declared.number - used))
 
 
-def _holder(records: Records, held: Held) -> Holder:
+def _holder(records: Records, name: str, held: Held) -> Holder:
     mode = "" if held.kind != "rwlock" else "write" if held.weight == WHOLE else "read"
     weight = held.weight if held.kind in COUNTED else 1
     token = held.token or None
     person = records.describe(held.owner)
+    if held.kind == ELECTION:
+        person = replace(person, participant=participant_of(records, name, held.owner))
     return replace(person, mode=mode, token=token, expires_in=held.left, weight=weight)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from ..errors import StoreError, StoreMisconfigured, internal
 from ..model import KIND_CODES, Busy, Holder, LockInfo, validity
+from ..spi import PolledElections
 from ..steps import Call, Steps, call, together
-from . import inspection, latches, locks
+from . import elections, inspection, latches, locks
 from .records import BUSY, GRANTED, OTHER_KIND, RELEASED, UNSET, WHOLE
 
 #: Holds in one renewal: enough to be cheap, few enough for other calls to get their turn.
@@ -67,12 +68,15 @@ class LedgerLocks:
         self, holds: Sequence[tuple[str, str]], lease: float, until: float
     ) -> Steps[Sequence[bool | StoreError]]:
         batches = [holds[start : start + BATCH] for start in range(0, len(holds), BATCH)]
-        calls = [Call(locks.renew, (), (lease, *batch), until) for batch in batches]
+        calls = [self._renewal(lease, batch, until) for batch in batches]
         replies = yield from together(calls)
         answers: list[bool | StoreError] = []
         for batch, reply in zip(batches, replies, strict=True):
             answers += [reply] * len(batch) if isinstance(reply, StoreError) else reply
         return answers
+
+    def _renewal(self, lease: float, batch: Sequence[tuple[str, str]], until: float) -> Call:
+        return Call(locks.renew, (), (lease, *batch), until)
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
         return call(inspection.look, (name,), (), until, self._looked)
@@ -158,6 +162,28 @@ class LedgerLatches(LedgerLocks):
         return list(answer)
 
 
+class LedgerElections(PolledElections, LedgerLocks):
+    """Elections: see `spi.ElectionStore`."""
+
+    #: A look at one's own machine costs little.
+    poll = 0.2
+
+    def __init__(self, participant: str, label: str) -> None:
+        super().__init__(elections.ELECTION, False, label)
+        self._participant = participant
+
+    def attempt(
+        self, name: str, owner: str, lease: float, waits: bool, until: float
+    ) -> Steps[int | Busy]:
+        args = (owner, lease, waits, self._participant)
+        return call(elections.attempt, (name,), args, until, self._attempted)
+
+    def _renewal(self, lease: float, batch: Sequence[tuple[str, str]], until: float) -> Call:
+        if not self._participant:
+            return super()._renewal(lease, batch, until)
+        return Call(elections.renew, (), (lease, self._participant, *batch), until)
+
+
 class LedgerDirectory:
     """Which clients there are, and which names: see `spi.Directory`."""
 
@@ -183,13 +209,16 @@ class LedgerStores:
         self.fenced_locks = LedgerLocks("fenced_lock", True, label)
         self.readers, self.writers = LedgerRw("read", label), LedgerRw("write", label)
         self.latches, self.directory = LedgerLatches(label), LedgerDirectory()
-        self._permits = cache(LedgerPermits)
+        self._permits, self._elections = cache(LedgerPermits), cache(LedgerElections)
 
     def semaphores(self, permits: int | None, weight: int) -> LedgerPermits:
         return self._permits("semaphore", permits, weight, self.label)
 
     def leased_semaphores(self, permits: int | None) -> LedgerPermits:
         return self._permits("leased_semaphore", permits, 1, self.label)
+
+    def elections(self, participant: str) -> LedgerElections:
+        return self._elections(participant, self.label)
 
 
 def _released(name: str, answer: int) -> bool:

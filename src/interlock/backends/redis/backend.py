@@ -12,6 +12,7 @@ from ...steps import Steps, together
 from . import doctor
 from .collisions import collisions
 from .directory import RedisDirectory, raised
+from .elections import RedisElections
 from .fair_locks import RedisFairLocks
 from .keys import ONE_SERVER, Layout
 from .latches import RedisLatches
@@ -41,12 +42,16 @@ class RedisBackend:
         self.writers = RedisRwLocks("write", label, places)
         self.latches, self.directory = RedisLatches(label, places), RedisDirectory()
         self._semaphores, self._leased = cache(RedisSemaphores), cache(RedisLeasedSemaphores)
+        self._elections = cache(RedisElections)
 
     def semaphores(self, permits: int | None, weight: int) -> RedisSemaphores:
         return self._semaphores(permits, weight, self.label, self._places)
 
     def leased_semaphores(self, permits: int | None) -> RedisLeasedSemaphores:
         return self._leased(permits, self.label, self._places)
+
+    def elections(self, participant: str) -> RedisElections:
+        return self._elections(participant, self.label, self._places)
 
     def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
         """See `spi.SelfExamining`.  One round trip, and more for names if it is thorough."""

@@ -24,6 +24,7 @@ from .keys import (
     is_ours,
     leases_key,
     marker_key,
+    participant_key,
     shares_key,
 )
 from .scripts import ms, script, text
@@ -189,16 +190,34 @@ def _may_be_name(key: str) -> bool:
 # --- who the holders are ------------------------------------------------------------------------
 
 
-def described(holders: Sequence[Holder], until: float) -> Steps[tuple[Holder, ...]]:
-    """Add what the clients of these owners have said of themselves.  One round trip, or none."""
+def described(
+    holders: Sequence[Holder], until: float, election: str = ""
+) -> Steps[tuple[Holder, ...]]:
+    """Add what the clients of these owners have said of themselves, also as participants of an
+    election.  One round trip, or none."""
     identities = sorted({identity_of(each.owner) for each in holders if is_ours(each.owner)})
     if not identities:
         return tuple(holders)
+    keys = [client_key(identity) for identity in identities]
+    if election:
+        keys += [participant_key(identity, election) for identity in identities]
     describe = script("client_describe")
-    calls = [Call(describe, (client_key(identity),), (), until) for identity in identities]
-    replies = yield from together(calls)
-    people = dict(zip(identities, map(person_of, replies), strict=True))
+    replies = yield from together([Call(describe, (key,), (), until) for key in keys])
+    people = dict(zip(identities, map(person_of, replies), strict=False))
+    for identity, reply in zip(identities, replies[len(identities) :], strict=False):
+        people[identity]["participant"] = participant_of(reply)
     return tuple(replace(each, **people.get(identity_of(each.owner), {})) for each in holders)
+
+
+def participation(name: str, owner: str, called: str, lease: float, until: float) -> Call:
+    """Tell a server what an owner calls itself in an election, for as long as its lease."""
+    key = participant_key(identity_of(owner), name)
+    return Call(script("client_introduce"), (key,), (called, ms(lease)), until)
+
+
+def participant_of(reply: Any) -> str:
+    """What a participant has said, if it has."""
+    return "" if isinstance(reply, StoreError) or reply[0] == 0 else text(reply[1])
 
 
 def person_of(reply: Any) -> dict[str, Any]:

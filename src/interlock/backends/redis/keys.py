@@ -202,6 +202,11 @@ def client_key(identity: str) -> str:
     return f"interlock:client:{identity}"
 
 
+def participant_key(identity: str, election: str) -> str:
+    """Where a client says what it calls itself in an election."""
+    return f"{client_key(identity)}/{election}"
+
+
 def identity_of(owner: str) -> str:
     """The client part of an owner."""
     return owner.rpartition(":")[0]
@@ -210,6 +215,11 @@ def identity_of(owner: str) -> str:
 def is_ours(owner: str) -> bool:
     """Whether an owner is of Interlock, and so wakes the next waiter when it releases."""
     return _OURS.fullmatch(owner) is not None
+
+
+def change_topic(election: str) -> Topic:
+    """Where observers of an election hear that another may lead."""
+    return Topic(f"{WAKE}election:{election}", None)
 
 
 def wake_topic(owner: str) -> Topic:

@@ -6,6 +6,7 @@ from functools import cache, partial
 
 from ...spi import AsyncLink, Link
 from .directory import ZkDirectory
+from .elections import ZkElections
 from .latches import ZkLatches
 from .locks import ZkFairLocks, ZkLocks
 from .namespace import Namespace
@@ -31,12 +32,16 @@ class ZkBackend:
         self.readers, self.writers = ZkRwLocks("read", namespace), ZkRwLocks("write", namespace)
         self.latches, self.directory = ZkLatches(namespace), ZkDirectory(namespace)
         self._semaphores = cache(partial(ZkSemaphores, namespace=namespace))
+        self._elections = cache(partial(ZkElections, namespace=namespace))
 
     def semaphores(self, permits: int | None, weight: int) -> ZkSemaphores:
         return self._semaphores("semaphore", permits, weight)
 
     def leased_semaphores(self, permits: int | None) -> ZkSemaphores:
         return self._semaphores("leased_semaphore", permits, 1)
+
+    def elections(self, participant: str) -> ZkElections:
+        return self._elections(participant)
 
     def link(self) -> Link:
         from .link import ZkLink

@@ -199,6 +199,16 @@ def holders_of(
     return (yield from _described(namespace, name, folder, held, until))
 
 
+def leader_of(
+    namespace: Namespace, name: str, folder: str, node: str, told: Any, until: float
+) -> Steps[Holder]:
+    """The participant of an election whose node says so.  One round trip."""
+    called, stat = told
+    leader = replace(_holder(node, stat, ""), participant=called.decode("utf-8", "replace"))
+    (leader,), _ = yield from _introduced(namespace, name, [leader], until, ())
+    return _ending(namespace, folder, leader, None)
+
+
 def _holder(node: str, stat: Any, mode: str) -> Holder:
     return Holder(owner_of(node), since=stat.ctime / 1000, token=stat.czxid, mode=mode)
 

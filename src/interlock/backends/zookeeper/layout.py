@@ -34,8 +34,12 @@ from ...model import kind_of_owner, permit_id
 #: How the name of a node goes on after its UUID.
 LOCK, LEASE, READ, WRITE = "-lock-", "-lease-", "-__READ__", "-__WRIT__"
 
+#: Of a participant in an election; Curator calls that a leader latch.
+CANDIDATE = "-latch-"
+
 #: Curator cuts names here to sort them, without the dash that Curator and Interlock write.
 MUTEX_CUTS, RW_CUTS, LEASE_CUTS = ("lock-",), ("__READ__", "__WRIT__"), ("lease-",)
+ELECTION_CUTS = ("latch-",)
 
 #: The parts of a semaphore or a mutex, and of a latch.
 LOCKS, LEASES, COUNT, LEASED, LATCH = "locks", "leases", "count", "leased", "latch%"
@@ -206,6 +210,8 @@ def _use_of_node(node: str) -> str | None:
         return "rwlock"
     if "lock-" in node and (is_ours(node) or is_sequence(sort_key(node, *MUTEX_CUTS))):
         return "lock"
+    if CANDIDATE in node and is_sequence(sort_key(node, *ELECTION_CUTS)):
+        return "election"
     return None
 
 
@@ -272,6 +278,11 @@ def before_alone(children: Sequence[str], mine: str) -> str | None:
     return _last_before(children, mine, MUTEX_CUTS)
 
 
+def before_candidate(children: Sequence[str], mine: str) -> str | None:
+    """The nearest one before a candidate; None when there is none."""
+    return _last_before(children, mine, ELECTION_CUTS)
+
+
 def before_writer(children: Sequence[str], mine: str) -> str | None:
     """The nearest one before a writer, be it a reader or a writer."""
     return _last_before(children, mine, RW_CUTS)
@@ -288,10 +299,15 @@ def is_stray(before: str, cuts: Sequence[str]) -> bool:
     return not cut or not is_sequence(sort_key(before, *cuts))
 
 
-def first_alone(children: Sequence[str]) -> Front:
+def first_alone(children: Sequence[str], cuts: Sequence[str] = MUTEX_CUTS) -> Front:
     """The first holds."""
-    queued = [each for each in ranked(children, MUTEX_CUTS) if is_node(each)]
+    queued = [each for each in ranked(children, cuts) if is_node(each)]
     return Front(queued[:1], "", len(queued[1:]))
+
+
+def first_candidate(children: Sequence[str]) -> Front:
+    """The first leads."""
+    return first_alone(children, ELECTION_CUTS)
 
 
 def first_readers(children: Sequence[str]) -> Front:
@@ -312,6 +328,7 @@ def _reads(node: str) -> bool:
 
 
 ALONE = Order(LOCK, MUTEX_CUTS, before_alone, first_alone)
+CANDIDATES = Order(CANDIDATE, ELECTION_CUTS, before_candidate, first_candidate)
 READERS = Order(READ, RW_CUTS, before_reader, first_readers)
 WRITERS = Order(WRITE, RW_CUTS, before_writer, first_readers)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
+from functools import cache, partial
 
 from ....drive import now
 from ....errors import Unsupported
@@ -13,6 +14,7 @@ from ....spi import AsyncLink, BaseBackend, Link, PermitStore
 from ....steps import Steps
 from . import doctor
 from .directory import QuorumDirectory
+from .elections import QuorumElections
 from .locks import Quorum, QuorumLocks
 from .proposal import Proposal
 from .url import RedlockSettings
@@ -21,8 +23,8 @@ _INSTEAD = "redis://, zk://, sqlite: and memory:// have"
 
 
 class RedlockBackend(BaseBackend):
-    """See `spi.Backend`: locks and mutexes.  What needs an order, or a count, needs one place
-    where it is kept, and a quorum has none."""
+    """See `spi.Backend`: locks, mutexes and elections.  What needs an order, or a count, needs
+    one place where it is kept, and a quorum has none."""
 
     def __init__(self, settings: RedlockSettings) -> None:
         super().__init__(settings.label)
@@ -38,6 +40,7 @@ class RedlockBackend(BaseBackend):
             Proposal(time.time() - now()),
         )
         self.locks, self.mutexes = QuorumLocks("lock", quorum), QuorumLocks("mutex", quorum)
+        self._elections = cache(partial(QuorumElections, quorum=quorum))
         self.directory = QuorumDirectory(len(labels), settings.label)
 
     def semaphores(self, permits: int | None, weight: int) -> PermitStore:
@@ -45,6 +48,9 @@ class RedlockBackend(BaseBackend):
 
     def leased_semaphores(self, permits: int | None) -> PermitStore:
         raise _uncounted(self.label, "leased_semaphore")
+
+    def elections(self, participant: str) -> QuorumElections:
+        return self._elections(participant)
 
     def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
         """See `spi.SelfExamining`.  All nodes side by side."""
