@@ -43,6 +43,7 @@ ORDER = (
     "semaphore()",
     "leased_semaphore()",
     "latch()",
+    "election()",
     "multilock()",
     "majority_of()",
     "mutex()",

@@ -1,21 +1,14 @@
 """Python participants in recipes of Curator for which Interlock has no face (yet).
 
-They are made of the backend's own steps: the leader is a lock of the same queue whose nodes are
-named and filled as LeaderLatch does it, and the barriers and numbers ask with `queue_nodes.ask`.
+They are made of the backend's own steps: the barriers and numbers ask with `queue_nodes.ask`.
 So the client's own link drives them in both worlds, as everything else, by `client.run`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
-from interlock.api.lock import AsyncLock, Lock
-from interlock.backends.zookeeper.kinds import node_ahead, only_queued
-from interlock.backends.zookeeper.layout import Order, earlier, first_alone, ranked
-from interlock.backends.zookeeper.locks import ZkLocks
-from interlock.backends.zookeeper.namespace import Namespace, NodeSpec, QueuePlace
 from interlock.backends.zookeeper.queue_nodes import ask, parents
 from interlock.backends.zookeeper.transport.requests import (
     EPHEMERAL,
@@ -29,8 +22,6 @@ from interlock.backends.zookeeper.transport.requests import (
     ZkRequest,
 )
 from interlock.drive import now
-from interlock.model import FOREVER, Terms
-from interlock.session.session import Session
 from interlock.steps import Steps, Wakes, listen, park
 
 R = TypeVar("R")
@@ -40,60 +31,6 @@ ANSWER, POLL = 10.0, 2.0
 
 PERSISTENT = 0
 READY = "ready"
-
-
-# --- LeaderLatch ------------------------------------------------------------------------------
-
-
-CUTS = ("latch-",)
-
-
-def _before(children: Sequence[str], mine: str) -> str | None:
-    before = ranked(earlier(children, mine, CUTS), CUTS)
-    return before[-1] if before else None
-
-
-LATCHES = Order("-latch-", CUTS, _before, first_alone)
-
-
-class Leaders(ZkLocks):
-    """A lock as LeaderLatch has it: the id of whoever leads, or wants to, is in its node."""
-
-    def __init__(self, namespace: Namespace, identity: str) -> None:
-        self._identity = identity
-        super().__init__(namespace, LATCHES)
-
-    def _spec(self, name: str, owner: str, lease: float = FOREVER) -> NodeSpec:
-        spec = super()._spec(name, owner, lease)
-        return replace(spec, data=self._identity.encode())
-
-    def _ahead(
-        self, spec: NodeSpec, place: QueuePlace, until: float
-    ) -> Steps[tuple[QueuePlace, str | None]]:
-        """Its nodes are of no kind of ours, so there is none to be checked."""
-        place = yield from only_queued(spec, place, CUTS, until)
-        return place, node_ahead(LATCHES, spec, place, self.label)
-
-
-def candidate(client: Any, path: str, identity: str) -> Any:
-    """Who wants to lead; its hold is the leadership."""
-    session = client._session
-    leaders = Leaders(session.backend.namespace, identity)
-    face: Any = Lock if isinstance(session, Session) else AsyncLock
-    return face(session, leaders, path, Terms(), None)
-
-
-def leads(hold: Any) -> bool:
-    """Whether it leads for sure: who is cut off does not, until it knows better."""
-    return not hold.lost and not hold.suspended
-
-
-def participants(path: str) -> Steps[list[str]]:
-    """The ids of all who lead or want to, the leader first."""
-    (listed,) = yield from ask(path, [Children(path)], now() + ANSWER)
-    nodes = [f"{path}/{each}" for each in ranked(listed.value, CUTS)]
-    answers = yield from ask(path, [Get(each) for each in nodes], now() + ANSWER)
-    return [each.value[0].decode() for each in answers if each.value is not Refusal.MISSING]
 
 
 # --- barriers ---------------------------------------------------------------------------------

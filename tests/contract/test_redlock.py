@@ -1,4 +1,4 @@
-"""Every claim about locks and mutexes on five servers that vote, in both worlds."""
+"""Every claim about locks, mutexes and elections on five servers that vote, in both worlds."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ NEEDS_ONE_PLACE = {
     "test_clients_are_served_in_the_order_of_their_arrival",
     "test_an_onlooker_sees_how_many_wait",
     "test_to_look_changes_nothing",
+    "test_a_body_that_ends_resigns_and_stands_again",
     "test_one_of_many_tries_gets_what_one_alone_can_hold",
 }
 
@@ -26,7 +27,7 @@ COUNTS_ALL = {
 
 CASES = [
     case
-    for case in cases(["redlock"], kinds=("lock", "mutex"))
+    for case in cases(["redlock"], kinds=("lock", "mutex", "election"))
     if case.claim.__name__ not in NEEDS_ONE_PLACE | COUNTS_ALL
 ]
 

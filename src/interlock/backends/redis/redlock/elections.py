@@ -8,7 +8,6 @@ from typing import Any
 
 from ....errors import StoreError
 from ....model import Busy, Holder, LockInfo
-from ....recipes.lock import POLL_CAP
 from ....spi import PolledElections
 from ....steps import Call, Steps, together
 from ..directory import participant_of, participation
@@ -21,7 +20,8 @@ class QuorumElections(PolledElections, QuorumLocks):
     """See `spi.ElectionStore`.  What a participant calls itself is told to all nodes, and no
     answer to that is awaited."""
 
-    poll = POLL_CAP
+    #: Nodes tell of releases, and not of grants.
+    poll = 0.5
 
     def __init__(self, participant: str, quorum: Quorum) -> None:
         super().__init__("election", quorum)
