@@ -10,6 +10,7 @@ with il.lock("orders:42") as hold:
 
 import logging as _logging
 
+from .api.barrier import Barrier, Party
 from .api.client import Client
 from .api.connect import connect
 from .api.election import Election, Term
@@ -23,6 +24,7 @@ from .api.rwlock import RwLock
 from .api.semaphore import Semaphore
 from .errors import (
     AcquireTimeout,
+    BarrierTimeout,
     InterlockError,
     LockLost,
     NotHeld,
@@ -41,6 +43,8 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AcquireTimeout",
+    "Barrier",
+    "BarrierTimeout",
     "Client",
     "Election",
     "Event",
@@ -57,6 +61,7 @@ __all__ = [
     "NotHeld",
     "Observer",
     "OutcomeUnknown",
+    "Party",
     "Permit",
     "RwHold",
     "RwLock",

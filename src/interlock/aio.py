@@ -1,5 +1,7 @@
 """The asyncio names: `from interlock import aio`, then `aio.connect(...)`."""
 
+from .api.barrier import AsyncBarrier as Barrier
+from .api.barrier import AsyncParty as Party
 from .api.client import AsyncClient as Client
 from .api.connect import aconnect as connect
 from .api.election import AsyncElection as Election
@@ -17,6 +19,7 @@ from .api.rwlock import AsyncRwLock as RwLock
 from .api.semaphore import AsyncSemaphore as Semaphore
 
 __all__ = [
+    "Barrier",
     "Client",
     "Election",
     "Hold",
@@ -24,6 +27,7 @@ __all__ = [
     "Lock",
     "MultiHold",
     "MultiLock",
+    "Party",
     "Permit",
     "RwHold",
     "RwLock",

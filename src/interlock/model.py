@@ -27,6 +27,9 @@ DRIFT, ROUNDING = 0.01, 0.002
 #: A waiter that was handed a lock has this long to claim it.
 PROVISIONAL = 2.0
 
+#: How long a party that gathers at a barrier counts as there after its last question.
+PRESENCE = 10.0
+
 #: How long a withdrawn owner stays refused: longer than any request can be late.
 TOMBSTONE = 60.0
 
@@ -58,6 +61,7 @@ KIND_CODES = {
     "leased_semaphore": "8",
     "latch": "9",
     "election": "10",
+    "barrier": "20",
 }
 
 _KINDS = {code: kind for kind, code in KIND_CODES.items()}
@@ -111,7 +115,7 @@ class Holder:
     pid: int = 0
     program: str = ""
     since: float | None = None
-    #: "read" or "write" where both exist.
+    #: "read" or "write" where both exist; of a party at a barrier "waits", "inside" or "done".
     mode: str = ""
     #: The fencing token of its grant, where the store keeps it.
     token: int | None = None
@@ -151,6 +155,8 @@ class LockInfo:
     available: int | None = None
     #: Of a latch: how many are still to be counted down.
     count: int | None = None
+    #: Of a barrier: how many parties meet there; the holders are those that are there.
+    parties: int | None = None
 
     @property
     def token(self) -> int | None:

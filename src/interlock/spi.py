@@ -142,6 +142,23 @@ class ElectionStore(LockStore, Protocol):
         ...
 
 
+class BarrierStore(LockStore, Protocol):
+    """Barriers: an attempt is granted once all parties are there, and holds while inside.
+
+    To release is to go at once, whatever the others do; to go together with them is an attempt of
+    `leaving`, which is the same store otherwise.
+    """
+
+    #: How many parties there have to be; None for one that only looks.
+    parties: int | None
+
+    @property
+    def leaving(self) -> LockStore:
+        """Its attempts are granted once all parties are done: with 0 to an owner that is not
+        inside any more."""
+        ...
+
+
 class Directory(Protocol):
     """Who is who, and what is what."""
 
@@ -302,6 +319,10 @@ class Backend(Protocol):
 
     def elections(self, participant: str) -> ElectionStore:
         """Elections in which this client calls itself so; "" where it does not say."""
+        ...
+
+    def barriers(self, parties: int | None) -> BarrierStore:
+        """Barriers for so many parties; the same for the same number."""
         ...
 
     @property
@@ -495,6 +516,9 @@ class BaseBackend(ABC):
 
     def elections(self, participant: str) -> ElectionStore:
         raise _unsupported(self.label, "election")
+
+    def barriers(self, parties: int | None) -> BarrierStore:
+        raise _unsupported(self.label, "barrier")
 
     def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
         """Nothing is found: override it where yours can see what makes its locks unsafe."""

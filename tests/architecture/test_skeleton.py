@@ -11,7 +11,7 @@ ROLES = {
     *("backend", "url", "errors", "directory", "doctor"),
     *("link", "aio"),
     *("layout", "keys"),
-    *("locks", "fair_locks", "rwlocks", "semaphores", "latches"),
+    *("locks", "fair_locks", "rwlocks", "semaphores", "latches", "elections", "barriers"),
     *("transport", "scripts"),
 }
 

@@ -18,6 +18,7 @@ from ..model import (
 from ..session.session import AsyncSession, Session
 from ..spi import Backend
 from . import inspection
+from .barrier import AsyncBarrier, Barrier
 from .copying import Single, remake
 from .decorator import locked_async, locked_sync, patience
 from .election import AsyncElection, Election
@@ -52,13 +53,16 @@ class SingleClient(Single):
         return f"<{type(self).__name__} {session.backend.label} holding {held}>"
 
 
-class Client(Factories[Lock, RwLock, Semaphore, Latch, MultiLock, Election], SingleClient):
+class Client(
+    Factories[Lock, RwLock, Semaphore, Latch, MultiLock, Election, Barrier], SingleClient
+):
     """A client for threads: make one for each process and store, and share it."""
 
     __slots__ = ("__weakref__", "_session")
     _session: Session
     _lock_class, _rwlock_class, _semaphore_class = Lock, RwLock, Semaphore
-    _latch_class, _election_class, _all_of = Latch, Election, staticmethod(all_of)
+    _latch_class, _election_class, _barrier_class = Latch, Election, Barrier
+    _all_of = staticmethod(all_of)
 
     def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
         self._session = Session(backend, observer)
@@ -170,7 +174,15 @@ class Client(Factories[Lock, RwLock, Semaphore, Latch, MultiLock, Election], Sin
 
 
 class AsyncClient(
-    Factories[AsyncLock, AsyncRwLock, AsyncSemaphore, AsyncLatch, AsyncMultiLock, AsyncElection],
+    Factories[
+        AsyncLock,
+        AsyncRwLock,
+        AsyncSemaphore,
+        AsyncLatch,
+        AsyncMultiLock,
+        AsyncElection,
+        AsyncBarrier,
+    ],
     SingleClient,
 ):
     """A client for tasks: make one for each event loop and store, and share it."""
@@ -178,7 +190,7 @@ class AsyncClient(
     __slots__ = ("__weakref__", "_session")
     _session: AsyncSession
     _lock_class, _rwlock_class, _semaphore_class = AsyncLock, AsyncRwLock, AsyncSemaphore
-    _latch_class, _election_class = AsyncLatch, AsyncElection
+    _latch_class, _election_class, _barrier_class = AsyncLatch, AsyncElection, AsyncBarrier
     _all_of = staticmethod(aall_of)
 
     def __init__(self, backend: Backend, observer: Observer | None = None) -> None:

@@ -22,10 +22,11 @@ S = TypeVar("S")
 T = TypeVar("T")
 M = TypeVar("M")
 E = TypeVar("E")
+B = TypeVar("B")
 
 
-class Factories(Generic[L, RW, S, T, M, E]):
-    """Makes locks, read/write locks, semaphores, latches, several locks as one, and elections."""
+class Factories(Generic[L, RW, S, T, M, E, B]):
+    """Makes locks of every kind, semaphores, latches, elections, barriers, and several as one."""
 
     __slots__ = ()
     _session: Any
@@ -34,6 +35,7 @@ class Factories(Generic[L, RW, S, T, M, E]):
     _semaphore_class: ClassVar[Any]
     _latch_class: ClassVar[Any]
     _election_class: ClassVar[Any]
+    _barrier_class: ClassVar[Any]
     _all_of: ClassVar[Callable[..., Any]]
 
     def lock(
@@ -189,6 +191,26 @@ class Factories(Generic[L, RW, S, T, M, E]):
         """
         called, terms = checked_participant(participant), checked_terms(lease, renew, max_hold)
         made: E = self._election_class(self._session, checked_name(name), called, terms, timeout)
+        return made
+
+    def barrier(
+        self,
+        name: str,
+        parties: int,
+        *,
+        lease: Seconds = 30.0,
+        renew: bool = True,
+        max_hold: Seconds | None = None,
+        timeout: Seconds | None = None,
+    ) -> B:
+        """A barrier, where `parties` meet; on ZooKeeper it is Curator's DistributedDoubleBarrier.
+
+        All of them say the same number.  A party that dies counts no more when its lease has
+        ended.  `timeout` is for entering, and again for leaving.  Other terms as for `lock`.
+        """
+        store = self._session.backend.barriers(checked_count("parties", parties))
+        terms = checked_terms(lease, renew, max_hold)
+        made: B = self._barrier_class(self._session, store, checked_name(name), terms, timeout)
         return made
 
     def multilock(

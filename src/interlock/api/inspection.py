@@ -37,6 +37,8 @@ def store_of(backend: Backend, kind: str) -> LockStore:
         return backend.leased_semaphores(None)
     if kind == "election":
         return backend.elections("")
+    if kind == "barrier":
+        return backend.barriers(None)
     store: LockStore = getattr(backend, STORES[kind])
     return store
 

@@ -8,6 +8,7 @@ hold them equal.
     locks.py       everything that is held: locks, readers and writers, permits
     latches.py     latches
     elections.py   elections
+    barriers.py    barriers
     inspection.py  what can be read: holders, kinds, names, reasons
     stores.py      the operations as the stores of a backend
 
@@ -26,6 +27,7 @@ to repeat, and lets a withdrawal bury its owner: a question that was delayed in 
 network and arrives after its withdrawal finds the tombstone and is refused.
 """
 
+from . import barriers as barriers
 from .inspection import introduce as introduce
 from .inspection import kind_of as kind_of
 from .inspection import look as look
@@ -44,6 +46,7 @@ from .locks import withdraw as withdraw
 from .records import BURIED as BURIED
 from .records import BUSY as BUSY
 from .records import GRANTED as GRANTED
+from .records import MISMATCH as MISMATCH
 from .records import NOT_HELD as NOT_HELD
 from .records import OTHER_KIND as OTHER_KIND
 from .records import RELEASED as RELEASED
@@ -53,6 +56,7 @@ from .records import Declared as Declared
 from .records import Held as Held
 from .records import Queued as Queued
 from .records import Records as Records
+from .stores import LedgerBarriers as LedgerBarriers
 from .stores import LedgerDirectory as LedgerDirectory
 from .stores import LedgerElections as LedgerElections
 from .stores import LedgerLatches as LedgerLatches

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cache
 from typing import Any
 
@@ -10,8 +11,8 @@ from ..errors import StoreError, StoreMisconfigured, internal
 from ..model import KIND_CODES, Busy, Holder, LockInfo, validity
 from ..spi import PolledElections
 from ..steps import Call, Steps, call, together
-from . import elections, inspection, latches, locks
-from .records import BUSY, GRANTED, OTHER_KIND, RELEASED, UNSET, WHOLE
+from . import barriers, elections, inspection, latches, locks
+from .records import BUSY, GRANTED, MISMATCH, OTHER_KIND, RELEASED, UNSET, WHOLE
 
 #: Holds in one renewal: enough to be cheap, few enough for other calls to get their turn.
 BATCH = 250
@@ -184,6 +185,35 @@ class LedgerElections(PolledElections, LedgerLocks):
         return Call(elections.renew, (), (lease, self._participant, *batch), until)
 
 
+class LedgerBarriers(LedgerLocks):
+    """Barriers: see `spi.BarrierStore`."""
+
+    _leaves = False
+
+    def __init__(self, parties: int | None, label: str) -> None:
+        super().__init__(barriers.BARRIER, False, label)
+        self.parties, self.own_places = parties, True
+        self.leaving = copy(self)
+        self.leaving._leaves = True
+
+    def attempt(
+        self, name: str, owner: str, lease: float, waits: bool, until: float
+    ) -> Steps[int | Busy]:
+        if self._leaves:
+            return call(barriers.leave, (name,), (owner, lease), until, self._attempted)
+        args = (owner, lease, waits, self.parties)
+        return call(barriers.enter, (name,), args, until, self._attempted)
+
+    def _renewal(self, lease: float, batch: Sequence[tuple[str, str]], until: float) -> Call:
+        return Call(barriers.renew, (), (lease, *batch), until)
+
+    def release(self, name: str, owner: str, until: float) -> Steps[bool]:
+        return call(barriers.release, (name,), (owner,), until, _released)
+
+    def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
+        return call(barriers.withdraw, (name,), (owner, reason), until, _released)
+
+
 class LedgerDirectory:
     """Which clients there are, and which names: see `spi.Directory`."""
 
@@ -210,6 +240,7 @@ class LedgerStores:
         self.readers, self.writers = LedgerRw("read", label), LedgerRw("write", label)
         self.latches, self.directory = LedgerLatches(label), LedgerDirectory()
         self._permits, self._elections = cache(LedgerPermits), cache(LedgerElections)
+        self._barriers = cache(LedgerBarriers)
 
     def semaphores(self, permits: int | None, weight: int) -> LedgerPermits:
         return self._permits("semaphore", permits, weight, self.label)
@@ -219,6 +250,9 @@ class LedgerStores:
 
     def elections(self, participant: str) -> LedgerElections:
         return self._elections(participant, self.label)
+
+    def barriers(self, parties: int | None) -> LedgerBarriers:
+        return self._barriers(parties, self.label)
 
 
 def _released(name: str, answer: int) -> bool:
@@ -242,6 +276,12 @@ def refusal(name: str, kind: str, answer: Sequence[Any], store: str) -> StoreErr
         return StoreMisconfigured(
             f"the store does not know yet how many permits {kind} {name!r} has; pass permits=, "
             "which counts the first time, or call set_permits()",
+            store,
+        )
+    if answer[0] == MISMATCH:
+        return StoreMisconfigured(
+            f"barrier {name!r} is in use for {answer[1]} parties, and not for as many as this "
+            "client says: let all of them say the same number; nothing was changed",
             store,
         )
     return StoreError(

@@ -1,7 +1,7 @@
 """Elections: Redisson's RLock, whose holder leads.  Java can take part with a lock of that name.
 
-What a participant calls itself is kept beside the clients, for as long as its lease; observers
-listen on a channel of the election, on which each grant and each release is told.
+Behind each attempt and renewal, in the same round trip, goes what tells observers that another
+leads, and what it calls itself; that is kept beside the lock, for as long as its lease.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ...model import Busy
 from ...recipes.lock import POLL_CAP
 from ...spi import PolledElections
 from ...steps import Call, Steps, together
-from .directory import participation
-from .keys import ONE_SERVER, Layout, change_topic
+from .keys import ONE_SERVER, Layout, change_topic, leader_key
 from .locks import RedisLocks
+from .scripts import ms, script
 
 
 class RedisElections(PolledElections, RedisLocks):
@@ -29,22 +29,13 @@ class RedisElections(PolledElections, RedisLocks):
 
     def __init__(self, participant: str, label: str, places: Layout = ONE_SERVER) -> None:
         super().__init__(label, places)
-        self._participant = participant
+        self._participant, self._tell = participant, script("election_tell")
 
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        asked = super().attempt(name, owner, lease, waits, until)
-        if not self._participant:
-            return asked
-        return self._attempt_named(next(asked), name, owner, lease, until)
-
-    def _attempt_named(
-        self, attempt: Any, name: str, owner: str, lease: float, until: float
-    ) -> Steps[int | Busy]:
-        """Say in the same round trip what the owner calls itself."""
-        said = participation(name, owner, self._participant, lease, until)
-        answer, _ = yield from together((attempt, said))
+        attempt: Any = next(super().attempt(name, owner, lease, waits, until))
+        answer, _ = yield from together((attempt, self._telling(name, owner, lease, until)))
         if isinstance(answer, StoreError):
             raise answer
         return self._attempted(name, answer)
@@ -52,9 +43,11 @@ class RedisElections(PolledElections, RedisLocks):
     def _beside_renewal(
         self, holds: Sequence[tuple[str, str]], lease: float, until: float
     ) -> Sequence[Call]:
-        called = self._participant
-        named = holds if called else ()
-        return [participation(name, owner, called, lease, until) for name, owner in named]
+        return [self._telling(name, owner, lease, until) for name, owner in holds]
+
+    def _telling(self, name: str, owner: str, lease: float, until: float) -> Call:
+        args = (owner, self._participant, ms(lease))
+        return Call(self._tell, (name, leader_key(name)), args, until)
 
     def change_topics(self, name: str) -> tuple[Any, ...]:
         return change_topic(name), *self._keys_of(name).slot

@@ -165,8 +165,19 @@ def leases_key(name: str) -> str:
 
 
 def marker_key(name: str) -> str:
-    """What a name is for good, a semaphore or a latch, and how many permits it has in all."""
+    """What a name is, where its key does not tell: a semaphore or a latch, and how many permits it
+    has in all; a barrier, how many parties meet there, and whether they are inside."""
     return own_key("kind", name)
+
+
+def leader_key(name: str) -> str:
+    """The owner that leads, and what it calls itself."""
+    return own_key("leader", name)
+
+
+def done_key(name: str) -> str:
+    """Which parties at a barrier are done, and wait for the others."""
+    return own_key("done", name)
 
 
 class CountKeys(NamedTuple):
@@ -200,11 +211,6 @@ def latch_channel(name: str) -> str:
 def client_key(identity: str) -> str:
     """Where a client says who it is."""
     return f"interlock:client:{identity}"
-
-
-def participant_key(identity: str, election: str) -> str:
-    """Where a client says what it calls itself in an election."""
-    return f"{client_key(identity)}/{election}"
 
 
 def identity_of(owner: str) -> str:

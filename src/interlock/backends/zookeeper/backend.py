@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache, partial
 
 from ...spi import AsyncLink, Link
+from .barriers import ZkBarriers
 from .directory import ZkDirectory
 from .elections import ZkElections
 from .latches import ZkLatches
@@ -33,6 +34,7 @@ class ZkBackend:
         self.latches, self.directory = ZkLatches(namespace), ZkDirectory(namespace)
         self._semaphores = cache(partial(ZkSemaphores, namespace=namespace))
         self._elections = cache(partial(ZkElections, namespace=namespace))
+        self._barriers = cache(partial(ZkBarriers, namespace=namespace))
 
     def semaphores(self, permits: int | None, weight: int) -> ZkSemaphores:
         return self._semaphores("semaphore", permits, weight)
@@ -42,6 +44,9 @@ class ZkBackend:
 
     def elections(self, participant: str) -> ZkElections:
         return self._elections(participant)
+
+    def barriers(self, parties: int | None) -> ZkBarriers:
+        return self._barriers(parties)
 
     def link(self) -> Link:
         from .link import ZkLink

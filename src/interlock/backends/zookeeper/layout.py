@@ -14,9 +14,10 @@ not answered finds its node again.
 
 A lock's directory has the nodes of a queue in it.  A semaphore's has two directories, `locks` and
 `leases`, and its number of permits in `count` (in `leased`, if the permits have ids).  A latch's
-has one node, `latch%`.  A lock may be named like a part of something: `z/count` is below `z`, and
-so is its directory.  Parts that Curator shares keep their place and are told by their content:
-`count` is a number of permits if it holds four bytes, and directories hold none.  Parts that only
+has one node, `latch%`; a barrier's has the nodes of its parties, which are UUIDs, and `ready`.  A
+lock may be named like a part of something: `z/count` is below `z`, and so is its directory.  Parts
+that Curator shares keep their place and are told by their content: `count` is a number of permits
+if it holds four bytes, a party is ephemeral, and directories are neither.  Parts that only
 Interlock has are named as no name of a lock is written.
 """
 
@@ -47,6 +48,9 @@ LOCKS, LEASES, COUNT, LEASED, LATCH = "locks", "leases", "count", "leased", "lat
 #: Parts that hold a number of permits, unless they are directories; and its length in bytes.
 NUMBERS, NUMBER = (COUNT, LEASED), 4
 
+#: What is there while the parties of a barrier are inside.
+READY = "ready"
+
 #: What a client writes into the node of a holder to request its release: Curator's word.
 REVOKE = b"__REVOKE__"
 
@@ -68,6 +72,7 @@ _BEGIN = r"_c_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-"
 PROTECTED = re.compile(f"{_BEGIN}.*", re.DOTALL)
 LEASE_NODE = re.compile(f"{_BEGIN}.*lease-.*", re.DOTALL)
 
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SEQUENCE = re.compile(r"-?\d{10}")
 _MARKS = ("lock-", "lease-", "__READ__", "__WRIT__")
 _OWNER = re.compile(r"[0-9a-f-]{36}:\d+")
@@ -157,6 +162,16 @@ def is_node(child: str) -> bool:
     return any(mark in child and is_sequence(sort_key(child, mark)) for mark in _MARKS)
 
 
+def is_party(child: str) -> bool:
+    """Whether a child is named as the node of a party at a barrier."""
+    return _UUID.fullmatch(child) is not None
+
+
+def party_owner(node: str) -> str:
+    """The owner of a party's node: one of Interlock, or the UUID of another client's."""
+    return owner_of(f"_c_{node}-")
+
+
 def is_lookalike(child: str) -> bool:
     """Whether a child is named as a node, and may be a directory all the same."""
     return child[:3] != "_c_" and is_node(child)
@@ -183,6 +198,11 @@ def lease_note(lease: float, session_timeout: float) -> bytes:
     A release request overwrites it, and an onlooker then sees the session's length.
     """
     return b"" if lease >= session_timeout else json.dumps({"lease": lease}).encode()
+
+
+def party_note(lease: bytes, parties: int | None) -> bytes:
+    """What the node of a party says: how many parties there have to be, beside its lease."""
+    return json.dumps({**json.loads(lease or b"{}"), "parties": parties}).encode()
 
 
 # --- as what a name is in use -----------------------------------------------------------------

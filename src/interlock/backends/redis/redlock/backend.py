@@ -10,7 +10,7 @@ from functools import cache, partial
 from ....drive import now
 from ....errors import Unsupported
 from ....model import Finding
-from ....spi import AsyncLink, BaseBackend, Link, PermitStore
+from ....spi import AsyncLink, BarrierStore, BaseBackend, Link, PermitStore
 from ....steps import Steps
 from . import doctor
 from .directory import QuorumDirectory
@@ -51,6 +51,9 @@ class RedlockBackend(BaseBackend):
 
     def elections(self, participant: str) -> QuorumElections:
         return self._elections(participant)
+
+    def barriers(self, parties: int | None) -> BarrierStore:
+        raise _uncounted(self.label, "barrier")
 
     def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
         """See `spi.SelfExamining`.  All nodes side by side."""

@@ -10,9 +10,9 @@ from ....errors import StoreError
 from ....model import Busy, Holder, LockInfo
 from ....spi import PolledElections
 from ....steps import Call, Steps, together
-from ..directory import participant_of, participation
-from ..keys import identity_of, is_ours, participant_key
-from ..scripts import script
+from ..directory import called
+from ..keys import is_ours, leader_key
+from ..scripts import ms, script
 from .locks import Quorum, QuorumLocks
 
 
@@ -44,9 +44,13 @@ class QuorumElections(PolledElections, QuorumLocks):
 
     def _say(self, holds: Sequence[tuple[str, str]], lease: float, until: float) -> Steps[None]:
         if self._participant and holds:
-            said = [participation(*hold, self._participant, lease, until) for hold in holds]
+            said = [self._saying(*hold, lease, until) for hold in holds]
             every = [each._replace(node=node) for each in said for node in range(self._nodes)]
             yield from together(every, lambda replies: True)
+
+    def _saying(self, name: str, owner: str, lease: float, until: float) -> Call:
+        args = (f"{owner} {self._participant}", ms(lease))
+        return Call(script("client_introduce"), (leader_key(name),), args, until)
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
         """One round trip more than that of a lock."""
@@ -57,11 +61,11 @@ class QuorumElections(PolledElections, QuorumLocks):
         return replace(info, holders=(leader,))
 
     def _named(self, name: str, leader: Holder, until: float) -> Steps[Holder]:
-        keys = (participant_key(identity_of(leader.owner), name),)
-        calls = [Call(script("client_describe"), keys, (), until, n) for n in range(self._nodes)]
+        keys, describe = (leader_key(name),), script("client_describe")
+        calls = [Call(describe, keys, (), until, node) for node in range(self._nodes)]
         replies = yield from together(calls, self._majority_has_answered)
-        called = (participant_of(reply) for reply in replies if isinstance(reply, list))
-        return replace(leader, participant=next(filter(None, called), ""))
+        told = [called(leader, reply) for reply in replies if isinstance(reply, list)]
+        return next((each for each in told if each.participant), leader)
 
     def change_topics(self, name: str) -> tuple[Any, ...]:
         """Where a release is told."""

@@ -71,6 +71,4 @@ if last and (#last > #token or #last == #token and last >= token or fenced and #
 end
 call('HSET', lock, owner, 1)
 call('PEXPIRE', lock, lease_ms)
--- Such a number is of an election, of which observers hear.
-if string.find(owner, '10$') then call('PUBLISH', wake .. 'election:' .. lock, owner) end
 return {1, token}
