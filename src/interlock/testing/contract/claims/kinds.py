@@ -16,13 +16,13 @@ from ..subjects import KINDS, WHOLE, primitive_of
 from ..world import World
 
 #: Everything that a name can be in use as.
-ABOUT = (*KINDS, "rwlock", "latch", "election")
+ABOUT = (*KINDS, "rwlock", "latch", "election", "barrier")
 
 #: Everything that is taken like a lock.
 TAKEN = {**KINDS, "election": lambda client, name, **terms: client.election(name, **terms).lead()}
 
 #: Everything that a name can be mistaken for; to read and to write are the same.
-OTHERS = (*TAKEN, "latch")
+OTHERS = (*TAKEN, "latch", "barrier")
 
 
 async def in_use(world: World) -> tuple[Actor, Any]:
@@ -32,6 +32,10 @@ async def in_use(world: World) -> tuple[Actor, Any]:
         latch = client.latch("claim")
         await actor.do(latch.start, 1)
         return actor, latch.count_down
+    if world.kind == "barrier":
+        barrier = client.barrier("claim", 1)
+        await actor.do(barrier.enter)
+        return actor, barrier.leave
     reads = world.kind == "rwlock"
     lock: Any = client.rwlock("claim").read() if reads else TAKEN[world.kind](client, "claim")
     await actor.acquire(lock)
@@ -45,6 +49,10 @@ def mistakes(client: Any, kind: str) -> Iterator[partial[Any]]:
         yield partial(latch.start, 2)
         yield partial(latch.count_down)
         yield partial(latch.wait, timeout=1)
+        return
+    if kind == "barrier":
+        yield partial(client.barrier("claim", 2).enter, timeout=1)
+        yield partial(client.barrier("claim", 1).wait, timeout=1)
         return
     lock = TAKEN[kind](client, "claim")
     yield partial(lock.acquire)
@@ -98,7 +106,7 @@ async def test_a_sibling_is_refused_another_kind_as_well(world: World) -> None:
     assert await world.is_free()
 
 
-@only(kinds=(*WHOLE, "rwlock", "latch", "election"))
+@only(kinds=(*WHOLE, "rwlock", "latch", "election", "barrier"))
 async def test_a_name_that_is_free_may_become_another_kind(world: World) -> None:
     actor, end = await in_use(world)
     await actor.do(end)
@@ -108,5 +116,7 @@ async def test_a_name_that_is_free_may_become_another_kind(world: World) -> None
             lock = TAKEN[kind](world.client(), "claim")
             hold = await world.actor().acquire(lock, timeout=1)
             await world.actor().release(hold)
+    barrier: Any = world.client().barrier("claim", 1)
+    await world.actor().do(barrier.wait, timeout=1)
     latch: Any = world.client().latch("claim")
     assert await world.actor().do(latch.wait, timeout=1) is True
