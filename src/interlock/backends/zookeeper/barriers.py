@@ -52,7 +52,8 @@ class Hall(NamedTuple):
     #: In which session it was seen, and when that was asked for.
     session: int
     asked: float
-    #: Whether there is a directory.
+    #: What else is in the directory, and whether there is one.
+    others: Sequence[str] = ()
     exists: bool = True
 
 
@@ -88,15 +89,18 @@ class ZkBarriers(ZkLocks):
         ready = Exists(f"{spec.folder}/{READY}", topic)
         burst = [*before, ready, Children(spec.folder)]
         *answers, made, listed = yield from ask(spec.name, burst, until)
-        others = [each for each in listed.children if each != READY and not is_party(each)]
-        if others:
-            yield from check_kind(self._namespace, spec.name, others, self.kind, until)
         found = [each for each in listed.children if is_party(each)]
         parties = yield from only_parties(spec.name, spec.folder, found, until)
         opened = 0 if made.value is Refusal.MISSING else made.value.czxid
         exists = listed.value is not Refusal.MISSING
-        hall = Hall(opened, sorted(parties), listed.session, listed.asked, exists)
+        others = [each for each in listed.children if each not in (READY, *parties)]
+        hall = Hall(opened, sorted(parties), listed.session, listed.asked, others, exists)
         return hall, answers
+
+    def _check(self, name: str, hall: Hall, until: float) -> Steps[None]:
+        """Raise where the name is in use as something else.  Mostly no round trip."""
+        if hall.others:
+            yield from check_kind(self._namespace, name, hall.others, self.kind, until)
 
     # --- entering -----------------------------------------------------------------------
 
@@ -142,6 +146,7 @@ class ZkBarriers(ZkLocks):
         node = self._nodes.get(spec.key)
         synced = [Sync(spec.folder, always=False)] if node is not None else []
         hall, _ = yield from self._seen(spec, until, topic, synced)
+        yield from self._check(spec.name, hall, until)
         if node is None:
             return None, hall
         if node.session == hall.session and node.name in hall.parties:
@@ -187,8 +192,13 @@ class ZkBarriers(ZkLocks):
             if node is None or (not there and not node.left) or node.session != hall.session:
                 self._forget(spec)
                 return GONE
-            if hall.opened != self._opened.get(spec.key) or set(hall.parties) <= {mine}:
+            if hall.opened != self._opened.get(spec.key):  # the others have gone
                 yield from self._go(spec, until)
+                return LEFT
+            if set(hall.parties) <= {mine}:
+                ready = f"{spec.folder}/{READY}"
+                yield from ask(spec.name, [Delete(spec.create.path), Delete(ready)], until)
+                self._forget(spec)
                 return LEFT
             if (yield from self._waits(spec, hall, node, topic, until)):
                 others = [each for each in hall.parties if each != mine]
@@ -239,6 +249,7 @@ class ZkBarriers(ZkLocks):
         """Three round trips."""
         spec = self._spec(name, "")
         hall, _ = yield from self._seen(spec, until)
+        yield from self._check(name, hall, until)
         if not hall.parties:
             return None
         told = parties_at(self._namespace, name, spec.folder, hall.parties, hall.opened, until)

@@ -213,6 +213,8 @@ def use_of(children: Sequence[str]) -> str | None:
     for child, kind in _CERTAIN.items():
         if child in children:
             return kind
+    if any(is_party(child) and is_ours(f"_c_{child}-") for child in children):
+        return "barrier"
     return use_of_queue(children)
 
 

@@ -465,7 +465,9 @@ async def test_the_last_party_enters_and_leaves_in_a_few_round_trips(world: Worl
         await leaving
 
     left = world.traffic(last.barrier).about("claim")
-    assert (entered - asked, left - entered) in ((1, 1), (3, 3))  # the latter on ZooKeeper
+    at_once = world.store_of(last.barrier).leases_expire  # as everywhere but on ZooKeeper
+    assert 1 <= entered - asked <= (1 if at_once else 3)
+    assert 1 <= left - entered <= (1 if at_once else 5)
 
 
 async def test_wrong_numbers_are_refused_before_anything_is_sent(world: World) -> None:
