@@ -44,6 +44,7 @@ ORDER = (
     "leased_semaphore()",
     "latch()",
     "election()",
+    "barrier()",
     "multilock()",
     "majority_of()",
     "mutex()",

@@ -11,8 +11,6 @@ from typing import TypeVar
 
 from interlock.backends.zookeeper.queue_nodes import ask, parents
 from interlock.backends.zookeeper.transport.requests import (
-    EPHEMERAL,
-    Children,
     Create,
     Delete,
     Exists,
@@ -30,7 +28,6 @@ R = TypeVar("R")
 ANSWER, POLL = 10.0, 2.0
 
 PERSISTENT = 0
-READY = "ready"
 
 
 # --- barriers ---------------------------------------------------------------------------------
@@ -53,47 +50,6 @@ def pass_barrier(path: str) -> Steps[None]:
 def _gone(path: str) -> Steps[bool]:
     (seen,) = yield from ask(path, [Exists(path, path)], now() + ANSWER)
     return seen.value is Refusal.MISSING
-
-
-def enter(path: str, member: str, members: int) -> Steps[None]:
-    """Come into a double barrier together with the others."""
-    create = Create(f"{path}/{member}", flags=EPHEMERAL)
-    yield from ask(path, [*parents(path), create], now() + ANSWER)
-    yield from _until(path, lambda: _complete(path, members))
-
-
-def _complete(path: str, members: int) -> Steps[bool]:
-    """Whether all are there; whoever sees it first says so."""
-    ready = f"{path}/{READY}"
-    asks: list[ZkRequest] = [Exists(ready, path), Children(path)]
-    seen, listed = yield from ask(path, asks, now() + ANSWER)
-    if seen.value is Refusal.MISSING and len(listed.value) < members:
-        return False
-    yield from ask(path, [Create(ready, flags=PERSISTENT)], now() + ANSWER)
-    return True
-
-
-def depart(path: str, member: str) -> Steps[None]:
-    """Leave a double barrier together with the others."""
-    yield from _until(path, lambda: _deserted(path, member))
-    yield from ask(path, [Delete(f"{path}/{READY}")], now() + ANSWER)
-
-
-def _deserted(path: str, member: str) -> Steps[bool]:
-    """Whether we may go: the lowest waits for the highest, and the others for the lowest."""
-    (listed,) = yield from ask(path, [Children(path)], now() + ANSWER)
-    inside = sorted(each for each in listed.value if each != READY)
-    if not inside:
-        return True
-    lowest, highest = inside[0], inside[-1]
-    if inside == [member]:
-        yield from ask(path, [Delete(f"{path}/{member}")], now() + ANSWER)
-        return True
-    asks: list[ZkRequest] = [Exists(f"{path}/{highest if lowest == member else lowest}", path)]
-    if lowest != member:
-        asks.append(Delete(f"{path}/{member}"))
-    seen, *_ = yield from ask(path, asks, now() + ANSWER)
-    return seen.value is Refusal.MISSING and (yield from _deserted(path, member))
 
 
 def _until(topic: str, happened: Callable[[], Steps[bool]]) -> Steps[None]:

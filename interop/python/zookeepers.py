@@ -41,6 +41,12 @@ class Peer:
         term = self._holds[command["handle"]] = self._world.do(election.lead().acquire)
         return int(term.token)
 
+    def do_enter(self, command: dict[str, Any]) -> int:
+        """Come to a barrier as the last party; answers the token."""
+        barrier = self._client.barrier(command["name"], command["parties"])
+        party = self._holds[command["name"]] = self._world.do(barrier.enter)
+        return int(party.token)
+
     def do_act(self, command: dict[str, Any]) -> str:
         """What a careful holder finds out before it does anything: empty when all is well."""
         try:
