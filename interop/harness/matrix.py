@@ -43,6 +43,8 @@ ORDER = (
     "semaphore()",
     "leased_semaphore()",
     "latch()",
+    "election()",
+    "barrier()",
     "multilock()",
     "majority_of()",
     "mutex()",

@@ -12,7 +12,6 @@ from typing import Any
 import interlock
 from tests.support.worlds import WORLDS
 
-from ..harness.participants import candidate
 from . import contenders
 from .lines import obey
 from .ours import make
@@ -37,9 +36,16 @@ class Peer:
         return int(hold.token)
 
     def do_lead(self, command: dict[str, Any]) -> int:
-        """Wait for the leadership of a name; answers the token."""
-        wanting = candidate(self._client, command["name"], command["identity"])
-        return int(self._world.start(wanting.acquire).result().token)
+        """Wait for a term of an election; answers its token."""
+        election = self._client.election(command["name"], participant=command["identity"])
+        term = self._holds[command["handle"]] = self._world.do(election.lead().acquire)
+        return int(term.token)
+
+    def do_enter(self, command: dict[str, Any]) -> int:
+        """Come to a barrier as the last party; answers the token."""
+        barrier = self._client.barrier(command["name"], command["parties"])
+        party = self._holds[command["name"]] = self._world.do(barrier.enter)
+        return int(party.token)
 
     def do_act(self, command: dict[str, Any]) -> str:
         """What a careful holder finds out before it does anything: empty when all is well."""

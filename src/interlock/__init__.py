@@ -13,8 +13,10 @@ import logging as _logging
 import typing as _typing
 
 from .api.assertion import assert_held
+from .api.barrier import Barrier, Party
 from .api.client import Client
 from .api.connect import connect
+from .api.election import Election, Term
 from .api.hold import Hold, Permit, RwHold
 from .api.jobs import JobInfo
 from .api.latch import Latch
@@ -27,6 +29,7 @@ from .api.rwlock import RwLock
 from .api.semaphore import Semaphore
 from .errors import (
     AcquireTimeout,
+    BarrierTimeout,
     InterlockError,
     LockLost,
     NotHeld,
@@ -46,7 +49,10 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AcquireTimeout",
+    "Barrier",
+    "BarrierTimeout",
     "Client",
+    "Election",
     "Event",
     "Finding",
     "Hold",
@@ -63,6 +69,7 @@ __all__ = [
     "Observer",
     "Once",
     "OutcomeUnknown",
+    "Party",
     "Permit",
     "Run",
     "RwHold",
@@ -72,6 +79,7 @@ __all__ = [
     "StoreError",
     "StoreMisconfigured",
     "StoreUnavailable",
+    "Term",
     "Unsupported",
     "UsageError",
     "all_of",

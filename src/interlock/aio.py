@@ -3,8 +3,12 @@
 import importlib as _importlib
 import typing as _typing
 
+from .api.barrier import AsyncBarrier as Barrier
+from .api.barrier import AsyncParty as Party
 from .api.client import AsyncClient as Client
 from .api.connect import aconnect as connect
+from .api.election import AsyncElection as Election
+from .api.election import AsyncTerm as Term
 from .api.hold import AsyncHold as Hold
 from .api.hold import AsyncPermit as Permit
 from .api.hold import AsyncRwHold as RwHold
@@ -19,17 +23,21 @@ from .api.rwlock import AsyncRwLock as RwLock
 from .api.semaphore import AsyncSemaphore as Semaphore
 
 __all__ = [
+    "Barrier",
     "Client",
+    "Election",
     "Hold",
     "Latch",
     "Lock",
     "MultiHold",
     "MultiLock",
     "Once",
+    "Party",
     "Permit",
     "RwHold",
     "RwLock",
     "Semaphore",
+    "Term",
     "all_of",
     "connect",
     "majority_of",

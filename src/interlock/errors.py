@@ -2,6 +2,7 @@
 
     InterlockError
     ├── AcquireTimeout (TimeoutError)            .name .holder .waited .timeout
+    ├── BarrierTimeout (TimeoutError)            .name .parties .there .waited .timeout .leaving
     ├── LockLost                                 .name .token .since .cause
     ├── NotHeld (RuntimeError)                   .name .owner
     ├── StaleToken                               .resource .token .newest
@@ -82,6 +83,36 @@ class AcquireTimeout(InterlockError, TimeoutError):
             super().__init__(
                 f"lock {name!r} is still {held} after {duration(waited)} of waiting; "
                 "wait longer (timeout=), or look at what its holder is doing"
+            )
+
+
+class BarrierTimeout(InterlockError, TimeoutError):
+    """The deadline passed while other parties were missing, or still inside."""
+
+    def __init__(
+        self,
+        name: str,
+        parties: int,
+        there: int,
+        waited: float,
+        timeout: float | None = None,
+        leaving: bool = False,
+    ) -> None:
+        self.name, self.parties, self.waited = name, parties, waited
+        #: How many parties were there, the one that waited among them; or still inside.
+        self.there = there
+        #: The seconds that the caller was ready to wait, and whether it waited to leave.
+        self.timeout, self.leaving = timeout, leaving
+        of, after = f"{there} of {parties} parties", f"after {duration(waited)} of waiting"
+        if leaving:
+            super().__init__(
+                f"{of} are still inside of barrier {name!r} {after}; this one has left without "
+                "them: wait longer (timeout=), or look at what they are doing"
+            )
+        else:
+            super().__init__(
+                f"only {of} were at barrier {name!r} {after}; this one has gone again: wait "
+                "longer (timeout=), or see which party is missing"
             )
 
 

@@ -27,6 +27,9 @@ DRIFT, ROUNDING = 0.01, 0.002
 #: A waiter that was handed a lock has this long to claim it.
 PROVISIONAL = 2.0
 
+#: How long a party that gathers at a barrier counts as there after its last question.
+PRESENCE = 10.0
+
 #: How long a withdrawn owner stays refused: longer than any request can be late.
 TOMBSTONE = 60.0
 
@@ -57,6 +60,8 @@ KIND_CODES = {
     "semaphore": "7",
     "leased_semaphore": "8",
     "latch": "9",
+    "election": "10",
+    "barrier": "20",
 }
 
 _KINDS = {code: kind for kind, code in KIND_CODES.items()}
@@ -117,7 +122,7 @@ class Holder:
     pid: int = 0
     program: str = ""
     since: float | None = None
-    #: "read" or "write" where both exist.
+    #: "read" or "write" where both exist; of a party at a barrier "waits", "inside" or "done".
     mode: str = ""
     #: The fencing token of its grant, where the store keeps it.
     token: int | None = None
@@ -126,12 +131,15 @@ class Holder:
     expires_in: float | None = None
     #: How many permits it has.
     weight: int = 1
+    #: What it calls itself in an election.
+    participant: str = ""
 
     def __str__(self) -> str:
+        called = f"{self.participant} at " if self.participant else ""
         if not self.host:
-            return f"owner {self.owner[:8]}…"
+            return f"{called}owner {self.owner[:8]}…"
         program = f" ({self.program})" if self.program else ""
-        return f"{self.host}:{self.pid}{program}"
+        return f"{called}{self.host}:{self.pid}{program}"
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,8 @@ class LockInfo:
     available: int | None = None
     #: Of a latch: how many are still to be counted down.
     count: int | None = None
+    #: Of a barrier: how many parties meet there; the holders are those that are there.
+    parties: int | None = None
 
     @property
     def token(self) -> int | None:
@@ -193,13 +203,18 @@ def checked_name(name: object) -> str:
         raise UsageError("name must not be empty")
     if name.startswith(RESERVED):
         raise UsageError(f"names that start with {RESERVED!r} are reserved, so not {name[:60]!r}")
+    return _checked_size("name", name)
+
+
+def _checked_size(argument: str, text: str) -> str:
     try:
-        size = len(name) if name.isascii() else len(name.encode())
+        size = len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError as error:
-        raise UsageError(f"name {name[:40]!r} is not valid Unicode: {error.reason}") from None
+        words = f"{argument} {text[:40]!r} is not valid Unicode: {error.reason}"
+        raise UsageError(words) from None
     if size > LONGEST_NAME:
-        raise UsageError(f"name is {size} bytes long; {LONGEST_NAME} is the limit")
-    return name
+        raise UsageError(f"{argument} is {size} bytes long; {LONGEST_NAME} is the limit")
+    return text
 
 
 def checked_terms(lease: Seconds, renew: bool, max_hold: Seconds | None) -> Terms:
@@ -234,6 +249,11 @@ def checked_text(argument: str, value: object, example: str = "") -> str:
     if not isinstance(value, str):
         raise TypeError(f"{argument} must be a str{example}, not {given(value)}")
     return value
+
+
+def checked_participant(value: object) -> str:
+    """What a participant of an election calls itself: a text that every store can keep."""
+    return _checked_size("participant", checked_text("participant", value, " such as 'node-a'"))
 
 
 def checked_callback(argument: str, value: Any) -> None:

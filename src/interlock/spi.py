@@ -146,6 +146,38 @@ class RegisterStore(Protocol):
         ...
 
 
+class ElectionStore(LockStore, Protocol):
+    """Elections: the holder leads; an observer, which need not take part, hears of a change."""
+
+    #: Seconds after which an observer looks again, wake or no wake; half of it is jitter.
+    poll: float
+
+    def watch(self, name: str, until: float) -> Steps[LockInfo | None]:
+        """As `look`; from now on a change wakes the listeners of `change_topics`."""
+        ...
+
+    def change_topics(self, name: str) -> tuple[Any, ...]:
+        """Where an observer hears that another may lead; none where the store cannot tell."""
+        ...
+
+
+class BarrierStore(LockStore, Protocol):
+    """Barriers: an attempt is granted once all parties are there, and holds while inside.
+
+    To release is to go at once, whatever the others do; to go together with them is an attempt of
+    `leaving`, which is the same store otherwise.
+    """
+
+    #: How many parties there have to be; None for one that only looks.
+    parties: int | None
+
+    @property
+    def leaving(self) -> LockStore:
+        """Its attempts are granted once all parties are done: with 0 to an owner that is not
+        inside any more."""
+        ...
+
+
 class Directory(Protocol):
     """Who is who, and what is what."""
 
@@ -306,6 +338,14 @@ class Backend(Protocol):
         """Semaphores whose permits have ids; the same for the same terms."""
         ...
 
+    def elections(self, participant: str) -> ElectionStore:
+        """Elections in which this client calls itself so; "" where it does not say."""
+        ...
+
+    def barriers(self, parties: int | None) -> BarrierStore:
+        """Barriers for so many parties; the same for the same number."""
+        ...
+
     @property
     def directory(self) -> Directory: ...
     def link(self) -> Link: ...
@@ -417,6 +457,22 @@ class BaseLockStore(ABC):
         return ((name, owner),)
 
 
+class PolledElections:
+    """What an `ElectionStore` is beside a `LockStore`, where observers have to ask: put it before
+    a lock store of the kind "election"."""
+
+    look: Callable[[str, float], Steps[LockInfo | None]]
+    poll = 2.0
+
+    def watch(self, name: str, until: float) -> Steps[LockInfo | None]:
+        """A look."""
+        return self.look(name, until)
+
+    def change_topics(self, name: str) -> tuple[Any, ...]:
+        """The store wakes no observer."""
+        return ()
+
+
 class BaseDirectory:
     """A `Directory` of a store that knows neither its clients nor its names: override what yours
     knows."""
@@ -480,6 +536,12 @@ class BaseBackend(ABC):
 
     def leased_semaphores(self, permits: int | None) -> PermitStore:
         raise _unsupported(self.label, "leased_semaphore")
+
+    def elections(self, participant: str) -> ElectionStore:
+        raise _unsupported(self.label, "election")
+
+    def barriers(self, parties: int | None) -> BarrierStore:
+        raise _unsupported(self.label, "barrier")
 
     def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
         """Nothing is found: override it where yours can see what makes its locks unsafe."""

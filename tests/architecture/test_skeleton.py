@@ -11,7 +11,8 @@ ROLES = {
     *("backend", "url", "errors", "directory", "doctor"),
     *("link", "aio"),
     *("layout", "keys"),
-    *("locks", "fair_locks", "rwlocks", "semaphores", "latches", "registers"),
+    *("locks", "fair_locks", "rwlocks", "semaphores", "latches", "elections", "barriers"),
+    "registers",
     *("transport", "scripts"),
 }
 

@@ -13,6 +13,14 @@ from interlock import fence
 from interlock.api.attempt import AsyncAttempt, Attempt
 from interlock.api.client import AsyncClient, Client
 from interlock.api.connect import aconnect, connect
+from interlock.api.election import (
+    AsyncCandidacy,
+    AsyncElection,
+    AsyncTerm,
+    Candidacy,
+    Election,
+    Term,
+)
 from interlock.api.hold import AsyncHold, AsyncPermit, AsyncRwHold, Hold, Permit, RwHold
 from interlock.api.latch import AsyncLatch, Latch
 from interlock.api.lock import AsyncLock, Lock
@@ -36,6 +44,9 @@ TWINS: list[tuple[type, type]] = [
     (Semaphore, AsyncSemaphore),
     (Permit, AsyncPermit),
     (Latch, AsyncLatch),
+    (Election, AsyncElection),
+    (Candidacy, AsyncCandidacy),
+    (Term, AsyncTerm),
     (MultiLock, AsyncMultiLock),
     (MultiHold, AsyncMultiHold),
 ]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from concurrent.futures import Future
 from typing import Any, TypeVar
-from uuid import uuid4
 
 import pytest
 
@@ -19,7 +18,7 @@ from tests.support.zookeepers import ZooKeeperServer
 from ...harness import participants as ours
 from ...harness.foreign import SOON
 from ...harness.matrix import meets
-from ...harness.peers import Actor, Cast
+from ...harness.peers import Actor
 
 #: Recipes without a face of ours have no cells in the table.
 pytestmark = meets("Curator", "barriers and numbers", "none", direction=())
@@ -81,51 +80,6 @@ def test_either_side_may_set_and_remove_what_is_set_or_removed(
     python.do(ours.remove_barrier(path))
     python.do(ours.pass_barrier(path))
     assert java.ask("barrier", "wait", path, ms=0) is True
-
-
-# --- DistributedDoubleBarrier -----------------------------------------------------------------
-
-
-def test_two_of_each_side_come_and_go_together(
-    world: World, url: str, cast: Cast, path: str, peek: Any
-) -> None:
-    javas, pythons = [cast.actor(), cast.actor()], [Ours(world, url), Ours(world, url)]
-    members = {str(uuid4()): python for python in pythons}
-
-    turns = [java.start("double_barrier", "enter", path, members=4) for java in javas]
-    eventually(lambda: all(java.parked for java in javas))
-    (first, early), (second, late) = members.items()
-    turns.append(early.start(ours.enter(path, first, 4)))
-    eventually(lambda: len(peek.get_children(path)) == 3)
-    assert not any(turn.done() for turn in turns)
-    turns.append(late.start(ours.enter(path, second, 4)))
-    for turn in turns:
-        turn.result(SOON)
-
-    leaving = [python.start(ours.depart(path, each)) for each, python in members.items()]
-    leaving.append(javas[0].start("double_barrier", "leave", path))
-    assert not any(turn.done() for turn in leaving)
-    leaving.append(javas[1].start("double_barrier", "leave", path))
-    for turn in leaving:
-        turn.result(SOON)
-    assert peek.get_children(path) == []
-
-
-@pytest.mark.parametrize("member", ["0" * 36, "f" * 36])
-def test_nobody_leaves_before_the_last_one(
-    member: str, python: Ours, java: Actor, path: str, peek: Any, zookeeper: ZooKeeperServer
-) -> None:
-    """The lowest name waits for the highest, and the others for the lowest."""
-    turn = java.start("double_barrier", "enter", path, members=2)
-    python.do(ours.enter(path, member, 2))
-    assert turn.result(SOON) is True
-    (other,) = set(peek.get_children(path)) - {member, ours.READY}
-    leaving = python.start(ours.depart(path, member))
-    eventually(lambda: f"{path}/{other}" in zookeeper.ask("wchp").split())
-    assert not leaving.done()
-    assert java.ask("double_barrier", "leave", path) is True
-    leaving.result(SOON)
-    assert peek.get_children(path) == []
 
 
 # --- numbers ----------------------------------------------------------------------------------

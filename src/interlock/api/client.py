@@ -21,8 +21,10 @@ from ..session.session import AsyncSession, Session
 from ..spi import Backend
 from . import inspection
 from .assertion import check_held
+from .barrier import AsyncBarrier, Barrier
 from .copying import Single, remake
 from .decorator import locked_async, locked_sync, patience
+from .election import AsyncElection, Election
 from .factories import Factories
 from .jobs import AsyncJobs, Jobs
 from .latch import AsyncLatch, Latch
@@ -78,13 +80,16 @@ class SingleClient(Single):
         return f"<{type(self).__name__} {session.backend.label} holding {held}>"
 
 
-class Client(Factories[Lock, RwLock, Semaphore, Latch, MultiLock], Jobs, SingleClient):
+class Client(
+    Factories[Lock, RwLock, Semaphore, Latch, MultiLock, Election, Barrier], Jobs, SingleClient
+):
     """A client for threads: make one for each process and store, and share it."""
 
     __slots__ = ("__weakref__", "_session")
     _session: Session
     _lock_class, _rwlock_class, _semaphore_class = Lock, RwLock, Semaphore
-    _latch_class, _all_of = Latch, staticmethod(all_of)
+    _latch_class, _election_class, _barrier_class = Latch, Election, Barrier
+    _all_of = staticmethod(all_of)
 
     def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
         self._session = Session(backend, observer)
@@ -216,7 +221,15 @@ class Client(Factories[Lock, RwLock, Semaphore, Latch, MultiLock], Jobs, SingleC
 
 
 class AsyncClient(
-    Factories[AsyncLock, AsyncRwLock, AsyncSemaphore, AsyncLatch, AsyncMultiLock],
+    Factories[
+        AsyncLock,
+        AsyncRwLock,
+        AsyncSemaphore,
+        AsyncLatch,
+        AsyncMultiLock,
+        AsyncElection,
+        AsyncBarrier,
+    ],
     AsyncJobs,
     SingleClient,
 ):
@@ -225,7 +238,8 @@ class AsyncClient(
     __slots__ = ("__weakref__", "_session")
     _session: AsyncSession
     _lock_class, _rwlock_class, _semaphore_class = AsyncLock, AsyncRwLock, AsyncSemaphore
-    _latch_class, _all_of = AsyncLatch, staticmethod(aall_of)
+    _latch_class, _election_class, _barrier_class = AsyncLatch, AsyncElection, AsyncBarrier
+    _all_of = staticmethod(aall_of)
 
     def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
         self._session = AsyncSession(backend, observer)

@@ -6,7 +6,14 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 from ..errors import UsageError
-from ..model import Seconds, Terms, checked_count, checked_name, checked_terms
+from ..model import (
+    Seconds,
+    Terms,
+    checked_count,
+    checked_name,
+    checked_participant,
+    checked_terms,
+)
 from ..spi import LockStore
 
 L = TypeVar("L")
@@ -14,10 +21,12 @@ RW = TypeVar("RW")
 S = TypeVar("S")
 T = TypeVar("T")
 M = TypeVar("M")
+E = TypeVar("E")
+B = TypeVar("B")
 
 
-class Factories(Generic[L, RW, S, T, M]):
-    """Makes locks, read/write locks, semaphores, latches, and several locks as one."""
+class Factories(Generic[L, RW, S, T, M, E, B]):
+    """Makes locks of every kind, semaphores, latches, elections, barriers, and several as one."""
 
     __slots__ = ()
     _session: Any
@@ -25,6 +34,8 @@ class Factories(Generic[L, RW, S, T, M]):
     _rwlock_class: ClassVar[Any]
     _semaphore_class: ClassVar[Any]
     _latch_class: ClassVar[Any]
+    _election_class: ClassVar[Any]
+    _barrier_class: ClassVar[Any]
     _all_of: ClassVar[Callable[..., Any]]
 
     def lock(
@@ -161,6 +172,45 @@ class Factories(Generic[L, RW, S, T, M]):
     def latch(self, name: str) -> T:
         """A latch, waited for until it is counted down; on Redis an RCountDownLatch."""
         made: T = self._latch_class(self._session, checked_name(name))
+        return made
+
+    def election(
+        self,
+        name: str,
+        *,
+        participant: str = "",
+        lease: Seconds = 30.0,
+        renew: bool = True,
+        max_hold: Seconds | None = None,
+        timeout: Seconds | None = None,
+    ) -> E:
+        """An election, of whose candidates one leads; on ZooKeeper it is Curator's LeaderLatch.
+
+        `participant` is what this client calls itself, for all to see.  A term is leased as a
+        lock is, and ends after `max_hold` at the latest.  Other terms as for `lock`.
+        """
+        called, terms = checked_participant(participant), checked_terms(lease, renew, max_hold)
+        made: E = self._election_class(self._session, checked_name(name), called, terms, timeout)
+        return made
+
+    def barrier(
+        self,
+        name: str,
+        parties: int,
+        *,
+        lease: Seconds = 30.0,
+        renew: bool = True,
+        max_hold: Seconds | None = None,
+        timeout: Seconds | None = None,
+    ) -> B:
+        """A barrier, where `parties` meet; on ZooKeeper it is Curator's DistributedDoubleBarrier.
+
+        All of them say the same number.  A party that dies counts no more when its lease has
+        ended.  `timeout` is for entering, and again for leaving.  Other terms as for `lock`.
+        """
+        store = self._session.backend.barriers(checked_count("parties", parties))
+        terms = checked_terms(lease, renew, max_hold)
+        made: B = self._barrier_class(self._session, store, checked_name(name), terms, timeout)
         return made
 
     def multilock(

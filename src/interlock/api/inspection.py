@@ -35,6 +35,10 @@ def store_of(backend: Backend, kind: str) -> LockStore:
         return backend.semaphores(None, 1)
     if kind == "leased_semaphore":
         return backend.leased_semaphores(None)
+    if kind == "election":
+        return backend.elections("")
+    if kind == "barrier":
+        return backend.barriers(None)
     store: LockStore = getattr(backend, STORES[kind])
     return store
 

@@ -29,8 +29,8 @@ from .hold import AsyncHold, BaseHold, Hold
 from .timeouts import OWN, patience
 
 H = TypeVar("H", bound=BaseHold)
-HoldT = TypeVar("HoldT", bound=Hold)
-AsyncHoldT = TypeVar("AsyncHoldT", bound=AsyncHold)
+HoldT = TypeVar("HoldT", bound=BaseHold)
+AsyncHoldT = TypeVar("AsyncHoldT", bound=BaseHold)
 
 
 #: The hold of an open block, and the block around it.
@@ -89,6 +89,10 @@ class Request:
         hold, around = self._blocks[ref]
         self._end(ref, around)
         lease = hold._lease if hold._lease.depth else self._instead(hold._lease, holds, error)
+        return self._leave(lease, error)
+
+    def _leave(self, lease: Lease, error: BaseException | None) -> Steps[None]:
+        """What a block does at its end with what it has entered."""
         return blocks.leave_block(self._session, lease, error, self.store)
 
     def _end(self, ref: HoldsRef, around: Block | None) -> None:
@@ -129,6 +133,7 @@ class BaseLock(Described, Generic[H]):
     __slots__ = ("__weakref__", "_request", "_session", "_timeout")
     _hold_class: type[H]
     _lease_class: type[Lease] = Lease
+    _request_class: type[Request] = Request
 
     def __init__(
         self,
@@ -139,7 +144,7 @@ class BaseLock(Described, Generic[H]):
         timeout: Seconds | None,
     ) -> None:
         self._session: Any = session
-        self._request = Request(
+        self._request = self._request_class(
             session, store, name, terms, self._hold_class._of, self._lease_class
         )
         self._timeout = checked_timeout(timeout)

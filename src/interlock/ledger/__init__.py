@@ -7,6 +7,8 @@ hold them equal.
     records.py     what the operations need of a store's records
     locks.py       everything that is held: locks, readers and writers, permits
     latches.py     latches
+    elections.py   elections
+    barriers.py    barriers
     inspection.py  what can be read: holders, kinds, names, reasons
     stores.py      the operations as the stores of a backend
 
@@ -25,6 +27,7 @@ to repeat, and lets a withdrawal bury its owner: a question that was delayed in 
 network and arrives after its withdrawal finds the tombstone and is refused.
 """
 
+from . import barriers as barriers
 from .inspection import introduce as introduce
 from .inspection import kind_of as kind_of
 from .inspection import look as look
@@ -43,6 +46,7 @@ from .locks import withdraw as withdraw
 from .records import BURIED as BURIED
 from .records import BUSY as BUSY
 from .records import GRANTED as GRANTED
+from .records import MISMATCH as MISMATCH
 from .records import NOT_HELD as NOT_HELD
 from .records import OTHER_KIND as OTHER_KIND
 from .records import RELEASED as RELEASED
@@ -54,7 +58,9 @@ from .records import Queued as Queued
 from .records import Records as Records
 from .registers import read_register as read_register
 from .registers import write_register as write_register
+from .stores import LedgerBarriers as LedgerBarriers
 from .stores import LedgerDirectory as LedgerDirectory
+from .stores import LedgerElections as LedgerElections
 from .stores import LedgerLatches as LedgerLatches
 from .stores import LedgerLocks as LedgerLocks
 from .stores import LedgerPermits as LedgerPermits

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..model import Holder, LockInfo
+from .barriers import BARRIER, STAGES, parties_of, stage_of
+from .elections import ELECTION, participant_of
 from .locks import COUNTED
 from .records import WHOLE, Held, Records
 
@@ -15,9 +17,11 @@ def look(records: Records, name: str) -> LockInfo | None:
     if not held and declared is None:
         return None
     kind = held[0].kind if declared is None else declared.kind
-    holders = tuple(_holder(records, each) for each in held)
+    holders = tuple(_holder(records, name, each) for each in held)
     left = min((each.left for each in held), default=None)
     info = LockInfo(name, kind, holders, left, records.waiting(name))
+    if kind == BARRIER:
+        return replace(info, parties=parties_of(held[0]))
     if declared is None:
         return info
     if declared.kind not in COUNTED:
@@ -26,12 +30,20 @@ def look(records: Records, name: str) -> LockInfo | None:
     return replace(info, permits=declared.number, available=max(0, declared.number - used))
 
 
-def _holder(records: Records, held: Held) -> Holder:
-    mode = "" if held.kind != "rwlock" else "write" if held.weight == WHOLE else "read"
+def _holder(records: Records, name: str, held: Held) -> Holder:
+    mode = _mode(held)
     weight = held.weight if held.kind in COUNTED else 1
     token = held.token or None
     person = records.describe(held.owner)
+    if held.kind == ELECTION:
+        person = replace(person, participant=participant_of(records, name, held.owner))
     return replace(person, mode=mode, token=token, expires_in=held.left, weight=weight)
+
+
+def _mode(held: Held) -> str:
+    if held.kind == BARRIER:
+        return STAGES[stage_of(held)]
+    return "" if held.kind != "rwlock" else "write" if held.weight == WHOLE else "read"
 
 
 def kind_of(records: Records, name: str) -> str | None:

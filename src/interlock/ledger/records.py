@@ -9,6 +9,7 @@ from ..model import MOST, Holder, Register
 
 #: First items of an answer.
 BUSY, GRANTED, BURIED, OTHER_KIND, UNSET = 0, 1, 2, 3, 4
+MISMATCH = 6
 NOT_HELD, RELEASED = 0, 1
 
 #: All the room there is in a read/write lock: a writer takes it whole, a reader takes one.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from functools import cache
 from typing import Any
 
 from ..errors import StoreError, StoreMisconfigured, internal
 from ..model import KIND_CODES, Busy, Holder, LockInfo, Register, validity
+from ..spi import PolledElections
 from ..steps import Call, Steps, call, together
-from . import inspection, latches, locks, registers
-from .records import BUSY, GRANTED, OTHER_KIND, RELEASED, UNSET, WHOLE
+from . import barriers, elections, inspection, latches, locks, registers
+from .records import BUSY, GRANTED, MISMATCH, OTHER_KIND, RELEASED, UNSET, WHOLE
 
 #: Holds in one renewal: enough to be cheap, few enough for other calls to get their turn.
 BATCH = 250
@@ -67,12 +69,15 @@ class LedgerLocks:
         self, holds: Sequence[tuple[str, str]], lease: float, until: float
     ) -> Steps[Sequence[bool | StoreError]]:
         batches = [holds[start : start + BATCH] for start in range(0, len(holds), BATCH)]
-        calls = [Call(locks.renew, (), (lease, *batch), until) for batch in batches]
+        calls = [self._renewal(lease, batch, until) for batch in batches]
         replies = yield from together(calls)
         answers: list[bool | StoreError] = []
         for batch, reply in zip(batches, replies, strict=True):
             answers += [reply] * len(batch) if isinstance(reply, StoreError) else reply
         return answers
+
+    def _renewal(self, lease: float, batch: Sequence[tuple[str, str]], until: float) -> Call:
+        return Call(locks.renew, (), (lease, *batch), until)
 
     def look(self, name: str, until: float) -> Steps[LockInfo | None]:
         return call(inspection.look, (name,), (), until, self._looked)
@@ -169,6 +174,57 @@ class LedgerRegisters:
         return call(registers.write_register, (name,), args, until, _written)
 
 
+class LedgerElections(PolledElections, LedgerLocks):
+    """Elections: see `spi.ElectionStore`."""
+
+    #: A look at one's own machine costs little.
+    poll = 0.2
+
+    def __init__(self, participant: str, label: str) -> None:
+        super().__init__(elections.ELECTION, False, label)
+        self._participant = participant
+
+    def attempt(
+        self, name: str, owner: str, lease: float, waits: bool, until: float
+    ) -> Steps[int | Busy]:
+        args = (owner, lease, waits, self._participant)
+        return call(elections.attempt, (name,), args, until, self._attempted)
+
+    def _renewal(self, lease: float, batch: Sequence[tuple[str, str]], until: float) -> Call:
+        if not self._participant:
+            return super()._renewal(lease, batch, until)
+        return Call(elections.renew, (), (lease, self._participant, *batch), until)
+
+
+class LedgerBarriers(LedgerLocks):
+    """Barriers: see `spi.BarrierStore`."""
+
+    _leaves = False
+
+    def __init__(self, parties: int | None, label: str) -> None:
+        super().__init__(barriers.BARRIER, False, label)
+        self.parties, self.own_places = parties, True
+        self.leaving = copy(self)
+        self.leaving._leaves = True
+
+    def attempt(
+        self, name: str, owner: str, lease: float, waits: bool, until: float
+    ) -> Steps[int | Busy]:
+        if self._leaves:
+            return call(barriers.leave, (name,), (owner, lease), until, self._attempted)
+        args = (owner, lease, waits, self.parties)
+        return call(barriers.enter, (name,), args, until, self._attempted)
+
+    def _renewal(self, lease: float, batch: Sequence[tuple[str, str]], until: float) -> Call:
+        return Call(barriers.renew, (), (lease, *batch), until)
+
+    def release(self, name: str, owner: str, until: float) -> Steps[bool]:
+        return call(barriers.release, (name,), (owner,), until, _released)
+
+    def withdraw(self, name: str, owner: str, until: float, reason: str = "") -> Steps[bool]:
+        return call(barriers.withdraw, (name,), (owner, reason), until, _released)
+
+
 class LedgerDirectory:
     """Which clients there are, and which names: see `spi.Directory`."""
 
@@ -194,13 +250,20 @@ class LedgerStores:
         self.fenced_locks = LedgerLocks("fenced_lock", True, label)
         self.readers, self.writers = LedgerRw("read", label), LedgerRw("write", label)
         self.latches, self.directory = LedgerLatches(label), LedgerDirectory()
-        self._permits, self.registers = cache(LedgerPermits), LedgerRegisters()
+        self._permits, self._elections = cache(LedgerPermits), cache(LedgerElections)
+        self._barriers, self.registers = cache(LedgerBarriers), LedgerRegisters()
 
     def semaphores(self, permits: int | None, weight: int) -> LedgerPermits:
         return self._permits("semaphore", permits, weight, self.label)
 
     def leased_semaphores(self, permits: int | None) -> LedgerPermits:
         return self._permits("leased_semaphore", permits, 1, self.label)
+
+    def elections(self, participant: str) -> LedgerElections:
+        return self._elections(participant, self.label)
+
+    def barriers(self, parties: int | None) -> LedgerBarriers:
+        return self._barriers(parties, self.label)
 
 
 def _released(name: str, answer: int) -> bool:
@@ -228,6 +291,12 @@ def refusal(name: str, kind: str, answer: Sequence[Any], store: str) -> StoreErr
         return StoreMisconfigured(
             f"the store does not know yet how many permits {kind} {name!r} has; pass permits=, "
             "which counts the first time, or call set_permits()",
+            store,
+        )
+    if answer[0] == MISMATCH:
+        return StoreMisconfigured(
+            f"barrier {name!r} is in use for {answer[1]} parties, and not for as many as this "
+            "client says: let all of them say the same number; nothing was changed",
             store,
         )
     return StoreError(

@@ -30,9 +30,10 @@ def stacked(lease: Lease | None) -> Iterator[Lease]:
 def refuse_a_second(key: Key, newest: Lease | None) -> None:
     """Refuse to wait for what has room for one, and is held by the one who would wait."""
     if any(lease.lasting for lease in stacked(newest)):
+        instead = " or use lock()" if key[0] == "mutex" else ""
         raise UsageError(
             f"this thread or task already holds {key[0]} {key[1]!r}, which is not reentrant, and "
-            "would wait for itself: release it first or use lock(); if another thread is to "
+            f"would wait for itself: release it first{instead}; if another thread is to "
             "release it, wait with a timeout"
         )
 

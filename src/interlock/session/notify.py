@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import LockLost
 from ..events import Event, Forgotten, Lost, Observer, Parked, StillWaiting, Troubled, Withdrawn
+from ..model import kind_of_owner
 from ..recipes.local_queue import LocalQueue
 from ..recipes.renewal import PendingWithdrawal
 from ..words import duration
@@ -25,6 +26,8 @@ class Notifier:
         """Log what people want to read, and hand an event to the observer."""
         if isinstance(event, StillWaiting):
             words = "still waiting for lock %r after %s, held by %s"
+            if kind_of_owner(event.owner) == "barrier":
+                words = "still waiting at barrier %r after %s, beside %s"
             holder = event.holder or "an unknown holder"
             log.info(words, event.name, duration(event.waited), holder)
         elif isinstance(event, Troubled) and event.first and event.patience > 0:

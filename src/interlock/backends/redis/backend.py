@@ -10,8 +10,10 @@ from ...model import Finding
 from ...spi import AsyncLink, Link
 from ...steps import Steps, together
 from . import doctor
+from .barriers import RedisBarriers
 from .collisions import collisions
 from .directory import RedisDirectory, raised
+from .elections import RedisElections
 from .fair_locks import RedisFairLocks
 from .keys import ONE_SERVER, Layout
 from .latches import RedisLatches
@@ -43,12 +45,19 @@ class RedisBackend:
         self.latches, self.directory = RedisLatches(label, places), RedisDirectory()
         self.registers = RedisRegisters()
         self._semaphores, self._leased = cache(RedisSemaphores), cache(RedisLeasedSemaphores)
+        self._elections, self._barriers = cache(RedisElections), cache(RedisBarriers)
 
     def semaphores(self, permits: int | None, weight: int) -> RedisSemaphores:
         return self._semaphores(permits, weight, self.label, self._places)
 
     def leased_semaphores(self, permits: int | None) -> RedisLeasedSemaphores:
         return self._leased(permits, self.label, self._places)
+
+    def elections(self, participant: str) -> RedisElections:
+        return self._elections(participant, self.label, self._places)
+
+    def barriers(self, parties: int | None) -> RedisBarriers:
+        return self._barriers(parties, self.label, self._places)
 
     def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
         """See `spi.SelfExamining`.  One round trip, and more for names if it is thorough."""

@@ -13,7 +13,7 @@ from typing import Any
 from ...errors import StoreMisconfigured
 from ...model import RESERVED, Finding
 from ...steps import Call, Steps, together
-from .directory import STRIDE, Shape, classified, decoded, raised, shapes
+from .directory import STRIDE, Shape, classified, decoded, is_barrier, raised, shapes
 from .scripts import script, text
 
 #: Keys of each server that are looked at, at most.
@@ -21,7 +21,8 @@ LOOKED_AT = 10_000
 
 #: Keys of ours beside a name; one with a brace is its own hash tag.
 _OURS = re.compile(
-    rf"{RESERVED}(?:queue|kind|permits|seen|turns|courtesy):(?:tagged:(.*)|\{{(.*)\}})", re.DOTALL
+    rf"{RESERVED}(?:queue|kind|permits|seen|turns|courtesy|done|leader):(?:tagged:(.*)|\{{(.*)\}})",
+    re.DOTALL,
 )
 
 #: Keys of Redisson's beside a name, which is in braces there or has some itself.
@@ -119,7 +120,7 @@ def _beside_redissons(key: str) -> str:
 def _is_foreign(shape: Shape) -> bool:
     """Whether what we keep beside a name is about something else than what is there."""
     if shape.type not in ("hash", "string", "none"):
-        return True
+        return not is_barrier(shape)
     return bool(shape.marker) and shape.type == "hash"
 
 

@@ -22,6 +22,7 @@ from .keys import (
     fair_queue_key,
     identity_of,
     is_ours,
+    leader_key,
     leases_key,
     marker_key,
     shares_key,
@@ -56,6 +57,8 @@ def classified(shape: Shape, certain: bool) -> str | None:
     """As what a name is in use; None when it is not, or that cannot be told.  Pure."""
     if shape.type == "hash":
         return _hash(shape)
+    if shape.type == "zset":
+        return "barrier" if is_barrier(shape) else None
     if shape.type != "string":
         return None
     if shape.marker:
@@ -65,6 +68,11 @@ def classified(shape: Shape, certain: bool) -> str | None:
     if is_ours(shape.content):
         return "mutex"
     return None if certain else _string(shape)
+
+
+def is_barrier(shape: Shape) -> bool:
+    """Whether a sorted set is one of parties.  Pure."""
+    return shape.type == "zset" and shape.marker.startswith("barrier ")
 
 
 def _hash(shape: Shape) -> str | None:
@@ -189,16 +197,30 @@ def _may_be_name(key: str) -> bool:
 # --- who the holders are ------------------------------------------------------------------------
 
 
-def described(holders: Sequence[Holder], until: float) -> Steps[tuple[Holder, ...]]:
-    """Add what the clients of these owners have said of themselves.  One round trip, or none."""
+def described(
+    holders: Sequence[Holder], until: float, election: str = ""
+) -> Steps[tuple[Holder, ...]]:
+    """Add what the clients of these owners have said of themselves, also as the leader of an
+    election.  One round trip, or none."""
     identities = sorted({identity_of(each.owner) for each in holders if is_ours(each.owner)})
     if not identities:
         return tuple(holders)
+    keys = [client_key(identity) for identity in identities]
     describe = script("client_describe")
-    calls = [Call(describe, (client_key(identity),), (), until) for identity in identities]
+    beside = [leader_key(election)] if election else []
+    calls = [Call(describe, (key,), (), until) for key in (*keys, *beside)]
     replies = yield from together(calls)
-    people = dict(zip(identities, map(person_of, replies), strict=True))
-    return tuple(replace(each, **people.get(identity_of(each.owner), {})) for each in holders)
+    people = dict(zip(identities, map(person_of, replies), strict=False))
+    found = [replace(each, **people.get(identity_of(each.owner), {})) for each in holders]
+    return tuple(found if not election else [called(each, replies[-1]) for each in found])
+
+
+def called(leader: Holder, reply: Any) -> Holder:
+    """The same leader with what it calls itself, if that is told of this very owner."""
+    if isinstance(reply, StoreError) or reply[0] == 0:
+        return leader
+    owner, _, participant = text(reply[1]).partition(" ")
+    return replace(leader, participant=participant) if owner == leader.owner else leader
 
 
 def person_of(reply: Any) -> dict[str, Any]:

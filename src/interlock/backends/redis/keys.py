@@ -165,8 +165,19 @@ def leases_key(name: str) -> str:
 
 
 def marker_key(name: str) -> str:
-    """What a name is for good, a semaphore or a latch, and how many permits it has in all."""
+    """What a name is, where its key does not tell: a semaphore or a latch, and how many permits it
+    has in all; a barrier, how many parties meet there, and whether they are inside."""
     return own_key("kind", name)
+
+
+def leader_key(name: str) -> str:
+    """The owner that leads, and what it calls itself."""
+    return own_key("leader", name)
+
+
+def done_key(name: str) -> str:
+    """Which parties at a barrier are done, and wait for the others."""
+    return own_key("done", name)
 
 
 class CountKeys(NamedTuple):
@@ -210,6 +221,11 @@ def identity_of(owner: str) -> str:
 def is_ours(owner: str) -> bool:
     """Whether an owner is of Interlock, and so wakes the next waiter when it releases."""
     return _OURS.fullmatch(owner) is not None
+
+
+def change_topic(election: str) -> Topic:
+    """Where observers of an election hear that another may lead."""
+    return Topic(f"{WAKE}election:{election}", None)
 
 
 def wake_topic(owner: str) -> Topic:

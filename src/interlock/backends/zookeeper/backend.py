@@ -5,7 +5,9 @@ from __future__ import annotations
 from functools import cache, partial
 
 from ...spi import AsyncLink, Link
+from .barriers import ZkBarriers
 from .directory import ZkDirectory
+from .elections import ZkElections
 from .latches import ZkLatches
 from .locks import ZkFairLocks, ZkLocks
 from .namespace import Namespace
@@ -33,12 +35,20 @@ class ZkBackend:
         self.latches, self.directory = ZkLatches(namespace), ZkDirectory(namespace)
         self.registers = ZkRegisters(namespace)
         self._semaphores = cache(partial(ZkSemaphores, namespace=namespace))
+        self._elections = cache(partial(ZkElections, namespace=namespace))
+        self._barriers = cache(partial(ZkBarriers, namespace=namespace))
 
     def semaphores(self, permits: int | None, weight: int) -> ZkSemaphores:
         return self._semaphores("semaphore", permits, weight)
 
     def leased_semaphores(self, permits: int | None) -> ZkSemaphores:
         return self._semaphores("leased_semaphore", permits, 1)
+
+    def elections(self, participant: str) -> ZkElections:
+        return self._elections(participant)
+
+    def barriers(self, parties: int | None) -> ZkBarriers:
+        return self._barriers(parties)
 
     def link(self) -> Link:
         from .link import ZkLink

@@ -35,8 +35,10 @@ from .layout import (
     identity_of,
     is_node,
     is_ours,
+    is_party,
     name_of,
     owner_of,
+    party_owner,
     path_of,
     use_of,
     use_of_permits,
@@ -63,6 +65,8 @@ class Tree(NamedTuple):
 
     listed: dict[str, Sequence[str]]
     told: dict[str, bytes]
+    #: Nodes of parties, which are no directories.
+    parties: set[str]
 
     def is_fact(self, path: str) -> bool:
         """Whether a node says how many permits there are, or how far a latch has counted."""
@@ -72,6 +76,8 @@ class Tree(NamedTuple):
     def use_of(self, path: str) -> str | None:
         """As what a directory is in use."""
         children = self.listed[path]
+        if any(f"{path}/{each}" in self.parties for each in children):
+            return "barrier"
         facts = [each for each in FACTS if each in children and self.is_fact(f"{path}/{each}")]
         return use_of([*facts, *filter(is_node, children)]) or self._permits(path)
 
@@ -139,7 +145,7 @@ class ZkDirectory:
     def names(self, until: float) -> Steps[Sequence[tuple[str, str]]]:
         """One round trip for each level, and for each 200 directories of it."""
         root = self._namespace.root
-        tree, level = Tree({}, {}), [root]
+        tree, level = Tree({}, {}, set()), [root]
         while level:
             for start in range(0, len(level), STRIDE):
                 yield from _list(tree, root, level[start : start + STRIDE], until)
@@ -152,6 +158,7 @@ def _list(tree: Tree, root: str, paths: Sequence[str], until: float) -> Steps[No
     """Look into some directories at once.  One round trip."""
     requests: list[ZkRequest] = [Children(path or "/") for path in paths]
     requests += [Get(path) for path in paths if path.rpartition("/")[2] in FACTS and path != root]
+    requests += [Exists(path) for path in paths if is_party(path.rpartition("/")[2])]
     replies = yield from together([Call(each, (), (), until) for each in requests])
     for each, reply in zip(requests, replies, strict=True):
         value = _seen(reply)
@@ -159,6 +166,8 @@ def _list(tree: Tree, root: str, paths: Sequence[str], until: float) -> Steps[No
             continue
         if isinstance(each, Get):
             tree.told[each.path] = value[0]
+        elif isinstance(each, Exists):
+            tree.parties.update([each.path] if value.ephemeralOwner else [])
         else:
             tree.listed[each.path.rstrip("/")] = value
 
@@ -197,6 +206,46 @@ def holders_of(
         if stat is not Refusal.MISSING
     ]
     return (yield from _described(namespace, name, folder, held, until))
+
+
+def leader_of(
+    namespace: Namespace, name: str, folder: str, node: str, told: Any, until: float
+) -> Steps[Holder]:
+    """The participant of an election whose node says so.  One round trip."""
+    called, stat = told
+    leader = replace(_holder(node, stat, ""), participant=called.decode("utf-8", "replace"))
+    (leader,), _ = yield from _introduced(namespace, name, [leader], until, ())
+    return _ending(namespace, folder, leader, None)
+
+
+def parties_at(
+    namespace: Namespace,
+    name: str,
+    folder: str,
+    nodes: Sequence[str],
+    opened: int,
+    until: float,
+) -> Steps[tuple[list[Holder], int | None]]:
+    """The parties that have these nodes, and how many one of them says there have to be; those are
+    inside that were there when the barrier opened.  Two round trips."""
+    answers = yield from ask(name, [Get(f"{folder}/{each}") for each in nodes], until)
+    told = [(node, a.value) for node, a in zip(nodes, answers, strict=True)]
+    there = [(node, *value) for node, value in told if value is not Refusal.MISSING]
+    found = [
+        Holder(
+            party_owner(node),
+            since=stat.ctime / 1000,
+            token=stat.czxid,
+            mode="inside" if stat.czxid < opened else "waits",
+        )
+        for node, _, stat in there
+    ]
+    holders, _ = yield from _introduced(namespace, name, found, until, ())
+    notes = [_read((data,)) for _, data, _ in there]
+    leases = [_seconds(note.get("lease")) for note in notes]
+    numbers = [each for note in notes if type(each := note.get("parties")) is int]
+    ends = zip(holders, leases, strict=True)
+    return [_ending(namespace, folder, *each) for each in ends], next(iter(numbers), None)
 
 
 def _holder(node: str, stat: Any, mode: str) -> Holder:

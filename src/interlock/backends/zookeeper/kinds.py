@@ -29,6 +29,8 @@ from .layout import (
     earlier,
     has_certain_part,
     is_lookalike,
+    is_ours,
+    is_party,
     is_stray,
     path_of,
     use_of,
@@ -66,6 +68,10 @@ def in_use_as(
     if all(child[:3] == "_c_" for child in children):  # nothing but a queue, as of every lock
         return use_of_queue(children)
     path = path_of(name, namespace.root)
+    if parties := [each for each in children if is_party(each)]:
+        if (yield from only_parties(name, path, parties, until)):
+            return "barrier"
+        children = [each for each in children if each not in parties]
     children = yield from genuine(name, path, children, until)
     inside = [each for each in (LEASES, LOCKS) if each in children]
     if not inside or has_certain_part(children):
@@ -92,6 +98,24 @@ def genuine(name: str, path: str, children: Sequence[str], until: float) -> Step
         pairs = zip(numbers, replies, strict=True)
         false += [each for each, told in pairs if not _is_number(told)]
     return [child for child in children if child not in false] if false else list(children)
+
+
+def only_parties(
+    name: str, folder: str, children: Sequence[str], until: float
+) -> Steps[list[str]]:
+    """Those of some children named by UUIDs that are parties at a barrier, and no directories of
+    other names.  No round trip where all are Interlock's; otherwise one."""
+    unclear = [each for each in children if not is_ours(f"_c_{each}-")]
+    if not unclear:
+        return list(children)
+    stats = yield from ask(name, [Exists(f"{folder}/{each}") for each in unclear], until)
+    seen = dict(zip(unclear, (answer.value for answer in stats), strict=True))
+    gone = [each for each, stat in seen.items() if not _is_ephemeral(stat)]
+    return [each for each in children if each not in gone]
+
+
+def _is_ephemeral(stat: Any) -> bool:
+    return stat is not Refusal.MISSING and stat.ephemeralOwner != 0
 
 
 def _is_number(reply: Any) -> bool:

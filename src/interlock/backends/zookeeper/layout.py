@@ -14,9 +14,10 @@ not answered finds its node again.
 
 A lock's directory has the nodes of a queue in it.  A semaphore's has two directories, `locks` and
 `leases`, and its number of permits in `count` (in `leased`, if the permits have ids).  A latch's
-has one node, `latch%`.  A lock may be named like a part of something: `z/count` is below `z`, and
-so is its directory.  Parts that Curator shares keep their place and are told by their content:
-`count` is a number of permits if it holds four bytes, and directories hold none.  Parts that only
+has one node, `latch%`; a barrier's has the nodes of its parties, which are UUIDs, and `ready`.  A
+lock may be named like a part of something: `z/count` is below `z`, and so is its directory.  Parts
+that Curator shares keep their place and are told by their content: `count` is a number of permits
+if it holds four bytes, a party is ephemeral, and directories are neither.  Parts that only
 Interlock has are named as no name of a lock is written.
 """
 
@@ -34,14 +35,21 @@ from ...model import kind_of_owner, permit_id
 #: How the name of a node goes on after its UUID.
 LOCK, LEASE, READ, WRITE = "-lock-", "-lease-", "-__READ__", "-__WRIT__"
 
+#: Of a participant in an election; Curator calls that a leader latch.
+CANDIDATE = "-latch-"
+
 #: Curator cuts names here to sort them, without the dash that Curator and Interlock write.
 MUTEX_CUTS, RW_CUTS, LEASE_CUTS = ("lock-",), ("__READ__", "__WRIT__"), ("lease-",)
+ELECTION_CUTS = ("latch-",)
 
 #: The parts of a semaphore or a mutex, and of a latch.
 LOCKS, LEASES, COUNT, LEASED, LATCH = "locks", "leases", "count", "leased", "latch%"
 
 #: Parts that hold a number of permits, unless they are directories; and its length in bytes.
 NUMBERS, NUMBER = (COUNT, LEASED), 4
+
+#: What is there while the parties of a barrier are inside.
+READY = "ready"
 
 #: What a client writes into the node of a holder to request its release: Curator's word.
 REVOKE = b"__REVOKE__"
@@ -64,6 +72,7 @@ _BEGIN = r"_c_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})-"
 PROTECTED = re.compile(f"{_BEGIN}.*", re.DOTALL)
 LEASE_NODE = re.compile(f"{_BEGIN}.*lease-.*", re.DOTALL)
 
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _SEQUENCE = re.compile(r"-?\d{10}")
 _MARKS = ("lock-", "lease-", "__READ__", "__WRIT__")
 _OWNER = re.compile(r"[0-9a-f-]{36}:\d+")
@@ -153,6 +162,16 @@ def is_node(child: str) -> bool:
     return any(mark in child and is_sequence(sort_key(child, mark)) for mark in _MARKS)
 
 
+def is_party(child: str) -> bool:
+    """Whether a child is named as the node of a party at a barrier."""
+    return _UUID.fullmatch(child) is not None
+
+
+def party_owner(node: str) -> str:
+    """The owner of a party's node: one of Interlock, or the UUID of another client's."""
+    return owner_of(f"_c_{node}-")
+
+
 def is_lookalike(child: str) -> bool:
     """Whether a child is named as a node, and may be a directory all the same."""
     return child[:3] != "_c_" and is_node(child)
@@ -181,6 +200,11 @@ def lease_note(lease: float, session_timeout: float) -> bytes:
     return b"" if lease >= session_timeout else json.dumps({"lease": lease}).encode()
 
 
+def party_note(lease: bytes, parties: int | None) -> bytes:
+    """What the node of a party says: how many parties there have to be, beside its lease."""
+    return json.dumps({**json.loads(lease or b"{}"), "parties": parties}).encode()
+
+
 # --- as what a name is in use -----------------------------------------------------------------
 
 
@@ -189,6 +213,8 @@ def use_of(children: Sequence[str]) -> str | None:
     for child, kind in _CERTAIN.items():
         if child in children:
             return kind
+    if any(is_party(child) and is_ours(f"_c_{child}-") for child in children):
+        return "barrier"
     return use_of_queue(children)
 
 
@@ -206,6 +232,8 @@ def _use_of_node(node: str) -> str | None:
         return "rwlock"
     if "lock-" in node and (is_ours(node) or is_sequence(sort_key(node, *MUTEX_CUTS))):
         return "lock"
+    if CANDIDATE in node and is_sequence(sort_key(node, *ELECTION_CUTS)):
+        return "election"
     return None
 
 
@@ -272,6 +300,11 @@ def before_alone(children: Sequence[str], mine: str) -> str | None:
     return _last_before(children, mine, MUTEX_CUTS)
 
 
+def before_candidate(children: Sequence[str], mine: str) -> str | None:
+    """The nearest one before a candidate; None when there is none."""
+    return _last_before(children, mine, ELECTION_CUTS)
+
+
 def before_writer(children: Sequence[str], mine: str) -> str | None:
     """The nearest one before a writer, be it a reader or a writer."""
     return _last_before(children, mine, RW_CUTS)
@@ -288,10 +321,15 @@ def is_stray(before: str, cuts: Sequence[str]) -> bool:
     return not cut or not is_sequence(sort_key(before, *cuts))
 
 
-def first_alone(children: Sequence[str]) -> Front:
+def first_alone(children: Sequence[str], cuts: Sequence[str] = MUTEX_CUTS) -> Front:
     """The first holds."""
-    queued = [each for each in ranked(children, MUTEX_CUTS) if is_node(each)]
+    queued = [each for each in ranked(children, cuts) if is_node(each)]
     return Front(queued[:1], "", len(queued[1:]))
+
+
+def first_candidate(children: Sequence[str]) -> Front:
+    """The first leads."""
+    return first_alone(children, ELECTION_CUTS)
 
 
 def first_readers(children: Sequence[str]) -> Front:
@@ -312,6 +350,7 @@ def _reads(node: str) -> bool:
 
 
 ALONE = Order(LOCK, MUTEX_CUTS, before_alone, first_alone)
+CANDIDATES = Order(CANDIDATE, ELECTION_CUTS, before_candidate, first_candidate)
 READERS = Order(READ, RW_CUTS, before_reader, first_readers)
 WRITERS = Order(WRITE, RW_CUTS, before_writer, first_readers)
 

@@ -46,7 +46,7 @@ WHOLE = tuple(kind for kind in KINDS if kind not in PERMITS)
 MULTILOCKS = ("multilock", "majority_of")
 
 #: Whatever a claim can be about.
-SUBJECTS = (*KINDS, "rwlock", "latch", *MULTILOCKS)
+SUBJECTS = (*KINDS, "rwlock", "latch", "election", "barrier", *MULTILOCKS)
 
 
 def primitive_of(subject: str) -> str:

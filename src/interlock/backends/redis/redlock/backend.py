@@ -5,14 +5,16 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Sequence
+from functools import cache, partial
 
 from ....drive import now
 from ....errors import Unsupported
 from ....model import Finding
-from ....spi import AsyncLink, BaseBackend, Link, PermitStore
+from ....spi import AsyncLink, BarrierStore, BaseBackend, Link, PermitStore
 from ....steps import Steps
 from . import doctor
 from .directory import QuorumDirectory
+from .elections import QuorumElections
 from .locks import Quorum, QuorumLocks
 from .proposal import Proposal
 from .rwlocks import QuorumRwLocks
@@ -22,8 +24,8 @@ _INSTEAD = "redis://, zk://, sqlite: and memory:// have"
 
 
 class RedlockBackend(BaseBackend):
-    """See `spi.Backend`: locks, mutexes, and read/write locks.  What needs an order, or a count,
-    needs one place where it is kept, and a quorum has none."""
+    """See `spi.Backend`: locks, mutexes, read/write locks and elections.  What needs an order, or
+    a count, needs one place where it is kept, and a quorum has none."""
 
     def __init__(self, settings: RedlockSettings) -> None:
         super().__init__(settings.label)
@@ -40,6 +42,7 @@ class RedlockBackend(BaseBackend):
         )
         self.locks, self.mutexes = QuorumLocks("lock", quorum), QuorumLocks("mutex", quorum)
         self.readers, self.writers = QuorumRwLocks("read", quorum), QuorumRwLocks("write", quorum)
+        self._elections = cache(partial(QuorumElections, quorum=quorum))
         self.directory = QuorumDirectory(len(labels), settings.label)
 
     def semaphores(self, permits: int | None, weight: int) -> PermitStore:
@@ -47,6 +50,12 @@ class RedlockBackend(BaseBackend):
 
     def leased_semaphores(self, permits: int | None) -> PermitStore:
         raise _uncounted(self.label, "leased_semaphore")
+
+    def elections(self, participant: str) -> QuorumElections:
+        return self._elections(participant)
+
+    def barriers(self, parties: int | None) -> BarrierStore:
+        raise _uncounted(self.label, "barrier")
 
     def examine(self, until: float, thorough: bool) -> Steps[Sequence[Finding]]:
         """See `spi.SelfExamining`.  All nodes side by side."""

@@ -40,7 +40,7 @@ BATCH = 250
 #: The shortest and the longest pause after votes that were split, in seconds.
 SPLIT = (0.005, 0.05)
 
-_LAYOUTS = {"lock": "hash", "mutex": "string"}
+_LAYOUTS = {"lock": "hash", "mutex": "string", "election": "hash"}
 
 
 @dataclass(frozen=True)

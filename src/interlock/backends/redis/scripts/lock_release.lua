@@ -31,6 +31,8 @@ if removed ~= 1 then
   if removed == 0 or string.find(removed.err, 'WRONGTYPE') then return {0} end
   return removed
 end
+-- Such a number is of an election, of which observers hear.
+if string.find(owner, '10$') then redis.call('PUBLISH', wake .. 'election:' .. lock, '') end
 -- Where Java waits too, ours and Java's take turns: ours come one after another, as many as
 -- Java has been seen to take, and then the lock stays free, for a moment for Java alone.
 local java = redis.call('PUBLISH', channel, '0') > 0

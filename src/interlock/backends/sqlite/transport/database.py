@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from ....ledger import kind_of, look, names, read_register, withdrawal_reason
+from ....ledger.barriers import BARRIER, GATHERS, INSIDE
+from ....model import kind_of_owner
 from ....steps import Call, Reply
 from ..errors import from_sqlite, replaced, uncommitted
 from . import clock
 from .opening import Inode, connect, identity
 from .records import SqliteRecords
-from .statements import GLANCE
+from .statements import GLANCE, PARTY
 from .watch import Topic, WaiterState
 
 #: Operations that write nothing, and so need not wait for a process that does.
@@ -100,10 +102,20 @@ class Database:
         """It is due when it holds, or when nothing keeps it out: no owner holds the name, and it
         is no semaphore, whose permits are handed over, and no latch that still counts."""
         name, owner = topic
+        if kind_of_owner(owner) == BARRIER:
+            return self._party(name, owner, at)
         row = self._execute(GLANCE, (owner, name, name, name, owner, name, at)).fetchone()
         holders, mine, token, number, ahead = row
         free = holders == 0 and number is None
         return WaiterState(free or mine == 1, (holders, token, number), ahead)
+
+    def _party(self, name: str, owner: str, at: int) -> WaiterState:
+        """A party is due when it is inside, and when none is inside that it waits for."""
+        row = self._execute(PARTY, (owner, name, owner, name, at)).fetchone()
+        stage, inside, there, queued = row
+        gone = stage is None and not queued
+        due = gone or stage == INSIDE or (stage != GATHERS and inside == 0)
+        return WaiterState(due, (stage, inside, there), 0)
 
     def close(self) -> None:
         """Close; a transaction that was interrupted is undone."""

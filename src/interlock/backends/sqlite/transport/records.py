@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ....ledger import Declared, Held, Queued, Records, withdraw
+from ....ledger import Declared, Held, Queued, Records, barriers, withdraw
 from ....model import TOMBSTONE, Holder, Register, use_of_owner
 from ..errors import estranged
 from . import statements as sql
@@ -222,7 +222,11 @@ class SqliteRecords:
 def withdraw_waiters(records: Records, *topics: tuple[str, str]) -> None:
     """Withdraw the waiters of a client that closes.  Safe to repeat: nothing is left."""
     for name, owner in topics:
-        withdraw(records, name, use_of_owner(owner), owner)
+        kind = use_of_owner(owner)
+        if kind == barriers.BARRIER:
+            barriers.withdraw(records, name, owner)
+        else:
+            withdraw(records, name, kind, owner)
 
 
 def _text(text: str) -> str:

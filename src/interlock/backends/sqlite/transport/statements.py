@@ -72,6 +72,14 @@ SELECT count(*), max(owner = ?), max(token),
 FROM records WHERE name = ? AND until_ms > ?
 """
 
+#: How a party at a barrier stands: what it does itself, how many are inside, how many are there,
+#: and whether it waits for the next time.  What a party does is in its weight: `ledger.barriers`.
+PARTY = """
+SELECT max(CASE WHEN owner = ? THEN weight % 3 END), coalesce(sum(weight % 3 = 1), 0), count(*),
+    EXISTS (SELECT 1 FROM queue WHERE name = ? AND owner = ?)
+FROM records WHERE name = ? AND until_ms > ?
+"""
+
 # --- tombstones and clients ----------------------------------------------------------------
 
 # A second withdrawal without a reason does not wipe out the reason for the first.

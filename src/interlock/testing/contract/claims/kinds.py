@@ -16,10 +16,13 @@ from ..subjects import KINDS, WHOLE, primitive_of
 from ..world import World
 
 #: Everything that a name can be in use as.
-ABOUT = (*KINDS, "rwlock", "latch")
+ABOUT = (*KINDS, "rwlock", "latch", "election", "barrier")
+
+#: Everything that is taken like a lock.
+TAKEN = {**KINDS, "election": lambda client, name, **terms: client.election(name, **terms).lead()}
 
 #: Everything that a name can be mistaken for; to read and to write are the same.
-OTHERS = (*KINDS, "latch")
+OTHERS = (*TAKEN, "latch", "barrier")
 
 
 async def in_use(world: World) -> tuple[Actor, Any]:
@@ -29,7 +32,12 @@ async def in_use(world: World) -> tuple[Actor, Any]:
         latch = client.latch("claim")
         await actor.do(latch.start, 1)
         return actor, latch.count_down
-    lock: Any = client.rwlock("claim").read() if world.kind == "rwlock" else world.lock(client)
+    if world.kind == "barrier":
+        barrier = client.barrier("claim", 1)
+        await actor.do(barrier.enter)
+        return actor, barrier.leave
+    reads = world.kind == "rwlock"
+    lock: Any = client.rwlock("claim").read() if reads else TAKEN[world.kind](client, "claim")
     await actor.acquire(lock)
     return actor, lock.release
 
@@ -42,7 +50,11 @@ def mistakes(client: Any, kind: str) -> Iterator[partial[Any]]:
         yield partial(latch.count_down)
         yield partial(latch.wait, timeout=1)
         return
-    lock = KINDS[kind](client, "claim")
+    if kind == "barrier":
+        yield partial(client.barrier("claim", 2).enter, timeout=1)
+        yield partial(client.barrier("claim", 1).wait, timeout=1)
+        return
+    lock = TAKEN[kind](client, "claim")
     yield partial(lock.acquire)
     yield partial(lock.acquire, timeout=1)
     yield partial(lock.acquire, blocking=False)
@@ -94,15 +106,17 @@ async def test_a_sibling_is_refused_another_kind_as_well(world: World) -> None:
     assert await world.is_free()
 
 
-@only(kinds=(*WHOLE, "rwlock", "latch"))
+@only(kinds=(*WHOLE, "rwlock", "latch", "election", "barrier"))
 async def test_a_name_that_is_free_may_become_another_kind(world: World) -> None:
     actor, end = await in_use(world)
     await actor.do(end)
 
     for kind in mistaken(world):
-        if kind in WHOLE:
-            lock = KINDS[kind](world.client(), "claim")
+        if kind in (*WHOLE, "election"):
+            lock = TAKEN[kind](world.client(), "claim")
             hold = await world.actor().acquire(lock, timeout=1)
             await world.actor().release(hold)
+    barrier: Any = world.client().barrier("claim", 1)
+    await world.actor().do(barrier.wait, timeout=1)
     latch: Any = world.client().latch("claim")
     assert await world.actor().do(latch.wait, timeout=1) is True
