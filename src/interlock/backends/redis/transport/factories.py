@@ -18,6 +18,7 @@ from ....passwords import asked
 from ..topology import Primary
 from ..url import RedisSettings, spelled_address
 from .handshakes import PrimaryFinder
+from .lookups import Lookup
 from .openings import RecordedOpening, TimedOpening
 from .sentinels import Sentinels, sentinel_settings
 
@@ -38,6 +39,7 @@ class KnownServer:
 
     reached = False
     finder: PrimaryFinder | None = None
+    lookup: Lookup | None = None
     settings: RedisSettings | None = None
     replicas: int | None = 0
     any_role = False
@@ -70,6 +72,14 @@ class UrlFactory(KnownServer):
 
     def _with(self, protocol: int) -> dict[str, Any]:
         return {**self._options, **_credentials(self._settings), "protocol": protocol}
+
+
+class NodeFactory(UrlFactory):
+    """Connections to one of several nodes, none of which may hold up the others."""
+
+    def __init__(self, settings: RedisSettings, lookup: Lookup) -> None:
+        super().__init__(settings)
+        self.lookup = lookup
 
 
 def _polled(settings: RedisSettings) -> bool:

@@ -23,6 +23,7 @@ from ....errors import InterlockError, StoreMisconfigured
 from ..errors import foreign, not_sent, turned_away
 from ..topology import replicas_to_wait_for
 from ..url import RedisSettings
+from .lookups import Lookup
 
 #: Seconds for which a primary is taken to have no replicas, because it had none.
 UNREPLICATED = 5.0
@@ -54,6 +55,8 @@ class ConnectionFactory(Protocol):
     reached: bool
     #: Whom to ask for the server before each connection; None where its address is known.
     finder: PrimaryFinder | None
+    #: What looks up its name first, in time: redis-py does so without a limit.
+    lookup: Lookup | None
     #: What a connection that never blocks is opened by; None where there can be none.
     settings: RedisSettings | None
     #: How many replicas must confirm what is written; None is one, where there are any.
@@ -90,6 +93,8 @@ def open_blocking(factory: ConnectionFactory, until: float) -> Any:
     connection.until, connection.generation = until, generation
     connection.replicas = factory.replicas or 0
     try:
+        if factory.lookup is not None:
+            factory.lookup.find(until)
         connection.connect()
         if _asks_role(factory):
             connection.send_command("ROLE")
@@ -139,6 +144,8 @@ async def open_asyncio(factory: ConnectionFactory) -> Any:
             generation = factory.generation
             connection = factory.asyncio()
             connection.generation, connection.replicas = generation, factory.replicas or 0
+            if factory.lookup is not None:
+                await factory.lookup.find_async()
             await connection.connect()
             if _asks_role(factory):
                 await connection.send_command("ROLE")
