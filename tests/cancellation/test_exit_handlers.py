@@ -15,10 +15,11 @@ import pytest
 import interlock
 from interlock import InterlockError, LockLost, aio
 from interlock.session import exit_signals, keeper
+from tests.backends.handlers import Handler
 from tests.support.eventually import eventually
 from tests.support.stores import STORES
 
-from .test_handlers import Handler, pair
+from .test_handlers import pair
 
 TERM = signal.SIGTERM
 
@@ -107,7 +108,7 @@ def test_process_that_ends_anywhere_in_an_acquire_and_a_release_leaves_nothing(
             client.release_on_exit(signals=[TERM])
             death = Death(client, other)
             monkeypatch.setattr(exit_signals, "die", death)
-            handler = Handler(next(places), strike)
+            handler = Handler(next(places), "", strike)
             with suppress(InterlockError):
                 handler.run(work)
             struck = handler.where is not None
@@ -128,7 +129,7 @@ def test_program_that_goes_on_anywhere_in_an_acquire_and_a_release_is_well(
         session = client._session
         while struck:
             installed.clear()
-            handler = Handler(next(places), strike)
+            handler = Handler(next(places), "", strike)
             with suppress(LockLost):
                 handler.run(lambda: pair(client))
             struck = handler.where is not None

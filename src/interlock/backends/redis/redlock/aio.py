@@ -15,8 +15,9 @@ from ....steps import Call, Enough, Reply, Wakes
 from ....tasks import Sent, TaskParking
 from ..aio import RedisAsyncLink, all_of, wait_until
 from ..errors import not_answered
-from ..transport.factories import UrlFactory
+from ..transport.factories import NodeFactory
 from ..transport.lazy import CLOSING, LazyConnection
+from ..transport.lookups import Lookup
 from ..transport.mux import Mux, PendingReply
 from ..transport.protocol import alike, packed, packed_for, run_told
 from ..transport.unheard import Unheard
@@ -135,7 +136,7 @@ class NodeAsyncLink(RedisAsyncLink):
     is awaited."""
 
     def __init__(self, settings: RedisSettings) -> None:
-        super().__init__(UrlFactory(settings))
+        super().__init__(NodeFactory(settings, Lookup(settings)))
         self.unheard = Unheard()
 
     def _opened(self, connection: LazyConnection) -> None:

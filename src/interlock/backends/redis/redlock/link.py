@@ -14,8 +14,9 @@ from ....steps import Call, Enough, Reply, Wakes
 from ..errors import not_answered
 from ..link import RedisLink
 from ..transport.awaited import AwaitedReply
-from ..transport.factories import UrlFactory
-from ..transport.node_connection import ForkFlag, NodeConnection
+from ..transport.factories import NodeFactory
+from ..transport.known_node import ForkFlag, KnownNode
+from ..transport.node_connection import NodeConnection
 from ..transport.protocol import alike, packed
 from ..transport.unheard import Unheard
 from ..transport.weak_registry import WeakRegistry
@@ -31,11 +32,8 @@ KEPT = 16
 class NodeConnections:
     """One connection to each node, used by one thread at a time."""
 
-    def __init__(
-        self, nodes: Sequence[RedisSettings], fork: ForkFlag, unheard: Sequence[Unheard]
-    ) -> None:
-        pairs = zip(nodes, unheard, strict=True)
-        self._each = [NodeConnection(settings, fork, each) for settings, each in pairs]
+    def __init__(self, nodes: Sequence[KnownNode]) -> None:
+        self._each = [NodeConnection(node) for node in nodes]
 
     def __iter__(self) -> Iterator[NodeConnection]:
         return iter(self._each)
@@ -121,13 +119,13 @@ class QuorumLink(ThreadParking, Quiet):
     ordered = False
 
     def __init__(self, nodes: Sequence[RedisSettings], label: str) -> None:
-        self._nodes, self._label = tuple(nodes), label
+        self._label = label
         self._timeout = max(node.timeout for node in nodes)
         self._closed, self._fork = False, ForkFlag()
+        self._nodes = [KnownNode(settings, self._fork, Unheard()) for settings in nodes]
         self._meeting = Meeting(len(nodes))
-        self._unheard = [Unheard() for _ in nodes]
         #: For wakes alone.
-        self._ears = [RedisLink(UrlFactory(settings)) for settings in nodes]
+        self._ears = [RedisLink(NodeFactory(node.settings, node.lookup)) for node in self._nodes]
         self._idle: deque[NodeConnections] = deque()
         #: All connections, also those on which a question is under way.
         self._connections: WeakRegistry[NodeConnections] = WeakRegistry()
@@ -169,7 +167,7 @@ class QuorumLink(ThreadParking, Quiet):
             return self._connect()
 
     def _connect(self) -> NodeConnections:
-        connections = NodeConnections(self._nodes, self._fork, self._unheard)
+        connections = NodeConnections(self._nodes)
         self._connections.add(connections)
         return connections
 
@@ -217,7 +215,7 @@ class QuorumLink(ThreadParking, Quiet):
         for connections in self._connections.every():
             if connections not in idle:
                 connections.shut_down()  # a question that is under way ends now
-        if not idle and any(each.due for each in self._unheard):
+        if not idle and any(node.unheard.due for node in self._nodes):
             idle.append(self._connect())
         part(idle)
 

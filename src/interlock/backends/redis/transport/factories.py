@@ -20,6 +20,7 @@ from ..confirmation import Replicas, Witness, are_counted
 from ..topology import Primary
 from ..url import RedisSettings, spelled_address
 from .handshakes import ConnectionFactory, PrimaryFinder
+from .lookups import Lookup
 from .openings import RecordedOpening, TimedOpening
 from .sentinels import Sentinels, sentinel_settings
 
@@ -40,6 +41,7 @@ class KnownServer:
 
     reached = False
     finder: PrimaryFinder | None = None
+    lookup: Lookup | None = None
     settings: RedisSettings | None = None
     replicas: Replicas = 0
     witness: Witness | None = None
@@ -73,6 +75,14 @@ class UrlFactory(KnownServer):
 
     def _with(self, protocol: int) -> dict[str, Any]:
         return {**self._options, **_credentials(self._settings), "protocol": protocol}
+
+
+class NodeFactory(UrlFactory):
+    """Connections to one of several nodes, none of which may hold up the others."""
+
+    def __init__(self, settings: RedisSettings, lookup: Lookup) -> None:
+        super().__init__(settings)
+        self.lookup = lookup
 
 
 def _polled(settings: RedisSettings) -> bool:

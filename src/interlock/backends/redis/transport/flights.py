@@ -15,7 +15,8 @@ from ....steps import Call, Reply
 from ..errors import not_answered
 from ..url import RedisSettings
 from .awaited import AwaitedReply
-from .node_connection import ForkFlag, NodeConnection
+from .known_node import ForkFlag, KnownNode
+from .node_connection import NodeConnection
 from .unheard import Unheard
 from .weak_registry import WeakRegistry
 
@@ -78,8 +79,8 @@ class Flights:
     def __init__(self, settings: RedisSettings) -> None:
         self._settings, self.timeout = settings, settings.timeout
         self._closed, self.fork = False, ForkFlag()
-        #: Nothing: the keeper withdraws what was not answered.
-        self._unheard = Unheard(0)
+        # Nothing has to be said again: the keeper withdraws what was not answered.
+        self._node = KnownNode(settings, self.fork, Unheard(0))
         self._idle: deque[NodeConnection] = deque()
         #: All connections, also those on which a question is under way.
         self._connections: WeakRegistry[NodeConnection] = WeakRegistry()
@@ -93,7 +94,7 @@ class Flights:
         try:
             return self._idle.pop()
         except IndexError:
-            connection = NodeConnection(self._settings, self.fork, self._unheard)
+            connection = NodeConnection(self._node)
             self._connections.add(connection)
             return connection
 

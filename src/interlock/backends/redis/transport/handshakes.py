@@ -32,6 +32,7 @@ from ..confirmation import (
 )
 from ..errors import foreign, not_sent, turned_away
 from ..url import RedisSettings
+from .lookups import Lookup
 
 #: Seconds after which the replicas of a server are counted again, where more may come.
 RECOUNT = 5.0
@@ -63,6 +64,8 @@ class ConnectionFactory(Protocol):
     reached: bool
     #: Whom to ask for the server before each connection; None where its address is known.
     finder: PrimaryFinder | None
+    #: What looks up its name first, in time: redis-py does so without a limit.
+    lookup: Lookup | None
     #: What a connection that never blocks is opened by; None where there can be none.
     settings: RedisSettings | None
     #: How many replicas must confirm what is written.
@@ -100,6 +103,8 @@ def open_blocking(factory: ConnectionFactory, until: float) -> Any:
     connection = factory.blocking()
     connection.until, connection.generation = until, generation
     try:
+        if factory.lookup is not None:
+            factory.lookup.find(until)
         connection.connect()
         if _asks_role(factory):
             connection.send_command("ROLE")
@@ -165,6 +170,8 @@ async def open_asyncio(factory: ConnectionFactory) -> Any:
             generation = factory.generation
             connection = factory.asyncio()
             connection.generation = generation
+            if factory.lookup is not None:
+                await factory.lookup.find_async()
             await connection.connect()
             if _asks_role(factory):
                 await connection.send_command("ROLE")

@@ -22,21 +22,14 @@ from ....drive import now
 from ....errors import StoreError, StoreMisconfigured
 from ....steps import Call
 from ..errors import foreign, from_reply, is_noscript, not_answered, not_sent
-from ..url import RedisSettings
 from .awaited import AwaitedReply
 from .connection import FRESH
 from .greetings import greetings, refused
+from .known_node import KnownNode
 from .openings import abandon_socket, end_socket
-from .polled_sockets import (
-    WOULD_BLOCK,
-    addresses_of,
-    begin_to_connect,
-    connected,
-    connecting_error,
-    with_tls,
-)
+from .polled_opening import PolledOpening
+from .polled_sockets import WOULD_BLOCK
 from .protocol import INCOMPLETE, command, new_reader, packed, packed_for, run_told
-from .unheard import Unheard
 
 #: Bytes that are read at a time.
 CHUNK = 1 << 16
@@ -46,15 +39,6 @@ UNSENT = 1 << 20
 
 #: Seconds until a node that could not be reached is tried again: at first, and at most.
 PAUSES = (0.02, 0.5)
-
-
-class ForkFlag:
-    """Raised in a forked child, for all connections of a link, also those to come."""
-
-    __slots__ = ("raised",)
-
-    def __init__(self) -> None:
-        self.raised = False
 
 
 class NodeConnection:
@@ -68,20 +52,17 @@ class NodeConnection:
     #: When the node has answered last; 0.0 once that was noted.
     heard_at = 0.0
 
-    def __init__(self, settings: RedisSettings, fork: ForkFlag, unheard: Unheard) -> None:
-        self._settings, self.label, self._fork = settings, settings.label, fork
-        self._unheard = unheard
-        self._addresses: list[Any] = []
-        self._connecting = self._greeted = False
-        #: What a socket that is not connected yet waits for.
-        self._awaits = 0
+    def __init__(self, node: KnownNode) -> None:
+        self._node, self._unheard, self.label = node, node.unheard, node.settings.label
+        self._opening: PolledOpening | None = None
+        self._greeted = False
         self._out = bytearray()
         #: The scripts that the server has been sent as a whole, on this connection.
         self._taught: set[Any] = set()
         #: Which run of the server it leads to, as it is sent; nothing until the server has told.
         self._run = b""
         #: Whether bytes may wait in the layer of TLS, of which no poll tells.
-        self._secured = settings.transport == "tls"
+        self._secured = node.settings.transport == "tls"
         #: Calls that were sent, and those that wait until the node knows who we are.
         self._sent: deque[AwaitedReply] = deque()
         self._unsent: deque[AwaitedReply] = deque()
@@ -148,19 +129,18 @@ class NodeConnection:
         """Leave a node that has been silent for too long."""
         oldest = self._sent[0].since if self._sent else at
         opening = self._socket is not None and not self._greeted
-        if at - oldest > self._settings.timeout or (
-            opening and at - self._opened_at > self._settings.connect_timeout
+        if at - oldest > self._node.settings.timeout or (
+            opening and at - self._opened_at > self._node.settings.connect_timeout
         ):
             self._fail(TimeoutError("timed out"))
 
     def _send(self, awaited: AwaitedReply, data: bytes) -> None:
         self._sent.append(awaited)
         self._out += data
-        if not self._connecting:
-            self._flush()
+        self._flush()
 
     def _flush(self) -> None:
-        if self._fork.raised:
+        if self._node.fork.raised:
             # A child that returns into a call of its parent must not repeat the question.
             self._fail(ConnectionError("it belongs to the parent process"))
             return
@@ -179,15 +159,15 @@ class NodeConnection:
         """The descriptor, and for which events to wait; None when there is none."""
         if self._socket is None:
             return None
-        if self._connecting:
-            return self._socket.fileno(), self._awaits
+        if self._opening is not None:
+            return self._socket.fileno(), self._opening.awaits
         return self._socket.fileno(), select.POLLIN | (select.POLLOUT if self._out else 0)
 
     def go_on(self) -> None:
         """Do what can be done now: the descriptor is ready for it."""
         try:
-            if self._connecting:
-                self._go_on_connecting()
+            if self._opening is not None:
+                self._go_on_opening(self._opening)
             elif self._socket is not None:
                 self._flush()
                 self._read()
@@ -229,58 +209,28 @@ class NodeConnection:
 
     def _open(self, at: float) -> None:
         self._opened_at, self._reader = at, new_reader()
+        self._opening = PolledOpening(self._node.settings, self._node.lookup, at)
         try:
-            self._addresses = addresses_of(self._settings)
-            self._connect()
+            self._go_on_opening(self._opening)
         except OSError as cause:
             self._fail(cause)
 
-    def _connect(self) -> None:
-        """Begin to connect to the next address; OSError when there is none left."""
-        self._connecting, self._awaits = True, select.POLLOUT
-        self._socket, code = begin_to_connect(self._addresses)
-        if code is not None:
-            self._connected(code)
-
-    def _connected(self, code: int) -> None:
-        """A socket has connected, or could not."""
-        sock = self._socket
-        assert sock is not None
-        if code == 0 and self._settings.transport == "tls":
-            self._socket = with_tls(sock, self._settings)
-            self._secure()
-        elif code == 0:
-            self._begin_greeting()
-        else:
-            sock.close()
-            if not self._addresses:
-                raise connecting_error(code)
-            self._connect()
-
-    def _go_on_connecting(self) -> None:
-        sock = self._socket
-        if isinstance(sock, ssl.SSLSocket):
-            self._secure()
-        elif sock is not None and (code := connected(sock)) is not None:
-            self._connected(code)
-
-    def _secure(self) -> None:
-        """Go on with the handshake of TLS."""
-        assert isinstance(self._socket, ssl.SSLSocket)
+    def _go_on_opening(self, opening: PolledOpening) -> None:
         try:
-            self._socket.do_handshake()
-        except ssl.SSLWantReadError:
-            self._awaits = select.POLLIN
-        except ssl.SSLWantWriteError:
-            self._awaits = select.POLLOUT
-        else:
+            is_open = opening.go_on()
+        finally:
+            self._socket = opening.sock
+        if is_open:
+            self._opening = None
             self._begin_greeting()
 
     def _begin_greeting(self) -> None:
-        self._connecting = False
-        for words in greetings(self._settings):
-            self._send(AwaitedReply(None, self._opened_at), command(*words))
-        if not self._sent:
+        for words in greetings(self._node.settings):
+            self._sent.append(AwaitedReply(None, self._opened_at))
+            self._out += command(*words)
+        if self._sent:
+            self._flush()
+        else:
             self._greet("OK")
 
     def _greet(self, reply: Any) -> None:
@@ -342,7 +292,8 @@ class NodeConnection:
         """Close it; a reply that is still on its way is no other call's."""
         if self._socket is not None:
             self._socket.close()
-        self._socket, self._connecting, self._greeted, self._shut = None, False, False, False
+        self._socket = self._opening = None
+        self._greeted = self._shut = False
         for awaited in (*self._sent, *self._unsent):
             self._unheard.note(awaited.request, awaited.unheard_at or now())
         self._sent.clear()

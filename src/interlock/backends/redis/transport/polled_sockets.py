@@ -25,6 +25,17 @@ def addresses_of(settings: RedisSettings) -> list[Any]:
     return socket.getaddrinfo(*place, type=socket.SOCK_STREAM)
 
 
+def is_numeric(settings: RedisSettings) -> bool:
+    """Whether its address is known without a look at any name."""
+    if settings.transport == "unix":
+        return True
+    try:
+        socket.getaddrinfo(settings.host, settings.port, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return False
+    return True
+
+
 def begin_to_connect(addresses: list[Any]) -> tuple[socket.socket, int | None]:
     """Begin to connect to the next address, and answer what came of it: see `connected`."""
     family, kind, protocol, _, address = addresses.pop(0)
