@@ -177,7 +177,10 @@ def write(page: Path, table: str) -> None:
 
 
 class Scorer:
-    """A plugin that fills a matrix while the tests run."""
+    """A plugin that fills a matrix while the tests run.
+
+    What a test proves goes with its report, which a worker of xdist sends to where it is counted.
+    """
 
     def __init__(self, pages: Iterable[Path]) -> None:
         self.matrix = Matrix()
@@ -187,11 +190,14 @@ class Scorer:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Any:
         report = yield
-        facts = facts_of(item)
-        if facts and (report.when == "call" or report.failed):
-            self.matrix.note(facts, report.passed)
-            self.figures += [f"{item.name}: {text}" for _, text in report.user_properties]
+        report.meets = facts_of(item)
         return report
+
+    def pytest_runtest_logreport(self, report: Any) -> None:
+        if report.meets and (report.when == "call" or report.failed):
+            name = report.nodeid.rpartition("::")[2]
+            self.matrix.note(report.meets, report.passed)
+            self.figures += [f"{name}: {text}" for _, text in report.user_properties]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("who meets whom")

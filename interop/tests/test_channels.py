@@ -101,7 +101,7 @@ def test_java_that_was_told_otherwise_waits_for_the_end_of_our_lease(
     hold = world.do(plain.lock(name, lease=2, renew=False).acquire)
     waiting = java.start("lock", "lock", name)
     eventually(lambda: java.parked)
-    left, began = peek.pttl(name) / 1000, time.monotonic()
+    began, left = time.monotonic(), peek.pttl(name) / 1000
     world.do(hold.release)
     waiting.result(left + SLACK)
     assert time.monotonic() - began > left - 0.1

@@ -174,7 +174,7 @@ def test_a_lease_that_ends_lets_the_head_of_the_queue_in(
     holder = fair.java(lease_ms=1500) if first == "J" else fair.ours(**terms)
     holder.take()
     waiting = join(fair.person(head))
-    left, began = peek.pttl(name) / 1000, time.monotonic()
+    began, left = time.monotonic(), peek.pttl(name) / 1000
     waiting.turn.result(left + SLACK)
     assert time.monotonic() - began > left - 0.01
     waiting.give()

@@ -175,7 +175,7 @@ def test_their_crash_is_outlived_by_their_lease_and_no_longer(
     waiting = world.start(world.connect(url).mutex(name).acquire)
     eventually(lambda: voters.listeners(name) == 1)
     victim.process.kill()
-    left, killed = voters.left(name), time.monotonic()
+    killed, left = time.monotonic(), voters.left(name)
     hold = waiting.result(left + SLACK)
     assert time.monotonic() - killed > left - 0.01
     world.do(hold.release)
@@ -189,7 +189,7 @@ def test_our_crash_is_outlived_by_our_lease_and_no_longer(
         ours.ask(verb="acquire", kind="mutex", name=name, terms={"lease": 1.5}, handle="h")
         waiting = peer.start(name, tries=PATIENTLY)
         ours.kill()
-    left, killed = voters.left(name), time.monotonic()
+    killed, left = time.monotonic(), voters.left(name)
     waiting.result(left + SLACK)
     assert time.monotonic() - killed > left - 0.01
     peer.unlock(name)

@@ -41,7 +41,7 @@ def test_killed_jvm_is_outlived_by_its_lease_and_no_longer(
     waiting = world.start(world.connect(redis_url).lock(name).acquire)
     eventually(lambda: waiters(peek, name) == 1)
     victim.kill()
-    left, killed = peek.pttl(name) / 1000, time.monotonic()
+    killed, left = time.monotonic(), peek.pttl(name) / 1000
     hold = waiting.result(LEASE + SLACK)
     assert left - 0.01 < time.monotonic() - killed < left + SLACK
     world.do(hold.release)
@@ -55,7 +55,7 @@ def test_our_killed_process_is_outlived_by_its_lease_and_no_longer(
     waiting = java.start("lock", "lock", name)
     eventually(lambda: subscribers(peek, name) == 1)
     our_victim.kill()
-    left, killed = peek.pttl(name) / 1000, time.monotonic()
+    killed, left = time.monotonic(), peek.pttl(name) / 1000
     waiting.result(LEASE + SLACK)
     assert left - 0.01 < time.monotonic() - killed < left + SLACK
 
@@ -85,7 +85,7 @@ def test_javas_fixed_lease_ends_by_itself(
     world: World, redis_url: str, java: Actor, name: str, peek: Any
 ) -> None:
     java.ask("lock", "lock", name, lease_ms=1500)
-    left, began = peek.pttl(name) / 1000, time.monotonic()
+    began, left = time.monotonic(), peek.pttl(name) / 1000
     hold = world.do(world.connect(redis_url).lock(name).acquire)
     assert left - 0.01 < time.monotonic() - began < left + SLACK
     world.do(hold.release)
@@ -96,7 +96,7 @@ def test_our_fixed_lease_ends_by_itself(
     world: World, redis_url: str, java: Actor, name: str, peek: Any
 ) -> None:
     world.do(world.connect(redis_url).lock(name, lease=1.5, renew=False).acquire)
-    left, began = peek.pttl(name) / 1000, time.monotonic()
+    began, left = time.monotonic(), peek.pttl(name) / 1000
     java.ask("lock", "lock", name)
     assert left - 0.01 < time.monotonic() - began < left + SLACK
 

@@ -43,7 +43,7 @@ def test_javas_writer_outlives_our_dead_by_their_lease(
     writer.seek()
     eventually(lambda: writer.parked)
     our_victim.kill()
-    left, killed = peek.pttl(name) / 1000, time.monotonic()
+    killed, left = time.monotonic(), peek.pttl(name) / 1000
     writer.turn.result(LEASE + SLACK)
     assert left - 0.01 < time.monotonic() - killed < left + SLACK
     writer.give()
@@ -78,7 +78,7 @@ def test_our_writer_outlives_javas_dead_writer_by_its_lease(
     writer.seek()
     eventually(lambda: waiters(peek, name) == 1)
     victim.kill()
-    left, killed = peek.pttl(name) / 1000, time.monotonic()
+    killed, left = time.monotonic(), peek.pttl(name) / 1000
     writer.turn.result(LEASE + SLACK)
     assert left - 0.01 < time.monotonic() - killed < left + SLACK
     writer.give()
