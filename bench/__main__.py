@@ -30,6 +30,7 @@ QUESTIONS = (
     "redlock",
     "redlock_peers",
     "cluster",
+    "cluster_peers",
 )
 
 CHANGED = "The library's sources changed during this run: its figures do not belong together."

@@ -6,10 +6,8 @@ have their restart guard, as they have by default.
 
 from __future__ import annotations
 
-import asyncio
 import importlib
-from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +20,7 @@ from tests.support.redlocks import RedlockServers
 from . import programs
 from .bare import LEASE
 from .bare_redlock import BareProtocols, BareSockets
+from .contest import ASYNCIO, GO, JAVA, THREADS, Contestant, Ground, Pairs, awaited, looped
 
 #: Pairs of a slice of ours beside a node that hangs.
 SLICE = 50
@@ -29,128 +28,77 @@ SLICE = 50
 #: Seconds for which a peer waits for one node, where that can be said.
 PATIENCE = 0.1
 
-#: Seconds after which tasks that wait for a node that hangs are given up.
-LONGEST = 5.0
-
-THREADS, ASYNCIO, JAVA, GO = "threads", "asyncio", "Java", "Go"
 BARE, BARE_ASYNC = "bare sockets", "bare protocols"
 MUTEX, LOCK, MAJORITY = "interlock mutex()", "interlock lock()", "interlock majority_of()"
 REDISSON, REDSYNC = "RedissonRedLock", "redsync"
 
-Pairs = Callable[[int], None]
+NAMES = [f"name{number}" for number in range(10)]
 
 
 @dataclass
-class Ground:
-    """Where contestants are made, and what ends with them."""
+class VotingGround(Ground):
+    """Five servers that vote."""
 
     servers: RedlockServers
-    loop: asyncio.Runner
-    folder: str
-    stack: ExitStack
-
-    @property
-    def ports(self) -> list[int]:
-        return [each.port for each in self.servers]
 
     @property
     def url(self) -> str:
         return self.servers.url("")
 
-
-@dataclass(frozen=True)
-class Contestant:
-    """One that takes part, if it is installed or built."""
-
-    name: str
-    world: str
-    make: Callable[[Ground], Pairs]
-    #: How many pairs make a slice beside a node that hangs; none where it would wait for ever.
-    beside: int = 2
-
-    @property
-    def key(self) -> str:
-        """What tells it from its twin in the other world."""
-        return f"{self.world}: {self.name}"
-
-
-def _name(number: int) -> str:
-    return f"name{number % 10}"
-
-
-def _looped(pair: Callable[[str], object]) -> Pairs:
-    def pairs(n: int) -> None:
-        for number in range(n):
-            pair(_name(number))
-
-    return pairs
-
-
-def _awaited(ground: Ground, make: Callable[[], Awaitable[Callable[[str], Any]]]) -> Pairs:
-    """The same by one task; what is made lives on the loop that runs it."""
-
-    async def making() -> Callable[[str], Any]:
-        return await make()
-
-    pair = ground.loop.run(making())
-
-    async def several(n: int) -> None:
-        async with asyncio.timeout(LONGEST):
-            for number in range(n):
-                await pair(_name(number))
-
-    return lambda n: ground.loop.run(several(n))
+    def recover(self) -> None:
+        self.servers.flush()
+        self.servers.let_vote()
 
 
 # --- the limits ---------------------------------------------------------------------------------
 
 
-def _bare(ground: Ground) -> Pairs:
+def _bare(ground: VotingGround) -> Pairs:
     bare = BareSockets(ground.ports)
     ground.stack.callback(bare.close)
-    return _looped(bare.pair)
+    return looped(bare.pair, NAMES)
 
 
-def _bare_async(ground: Ground) -> Pairs:
+def _bare_async(ground: VotingGround) -> Pairs:
     async def make() -> Callable[[str], Any]:
         bare = await BareProtocols().open(ground.ports)
         ground.stack.callback(bare.close)
         return bare.pair
 
-    return _awaited(ground, make)
+    return awaited(ground, make, NAMES)
 
 
 # --- ours ---------------------------------------------------------------------------------------
 
 
-def _ours(kind: str) -> Callable[[Ground], Pairs]:
-    def make(ground: Ground) -> Pairs:
+def _ours(kind: str) -> Callable[[VotingGround], Pairs]:
+    def make(ground: VotingGround) -> Pairs:
         factory = getattr(ground.stack.enter_context(interlock.connect(ground.url)), kind)
 
         def pair(name: str) -> None:
             with factory(name):
                 pass
 
-        return _looped(pair)
+        return looped(pair, NAMES)
 
     return make
 
 
-def _majority(ground: Ground) -> Pairs:
+def _majority(ground: VotingGround) -> Pairs:
     clients = [ground.stack.enter_context(interlock.connect(each.url)) for each in ground.servers]
 
     def pair(name: str) -> None:
         with interlock.majority_of(*(client.mutex(name) for client in clients)):
             pass
 
-    return _looped(pair)
+    return looped(pair, NAMES)
 
 
-def _ours_async(kind: str) -> Callable[[Ground], Pairs]:
-    def make(ground: Ground) -> Pairs:
+def _ours_async(kind: str) -> Callable[[VotingGround], Pairs]:
+    def make(ground: VotingGround) -> Pairs:
         async def connect() -> Callable[[str], Any]:
             client = aio.connect(ground.url)
-            ground.stack.callback(_close, ground, client)
+            ground.stack.callback(ground.close, client)
             factory = getattr(client, kind)
 
             async def pair(name: str) -> None:
@@ -159,20 +107,16 @@ def _ours_async(kind: str) -> Callable[[Ground], Pairs]:
 
             return pair
 
-        return _awaited(ground, connect)
+        return awaited(ground, connect, NAMES)
 
     return make
 
 
-def _close(ground: Ground, client: aio.Client) -> None:
-    ground.loop.run(client.close())
-
-
-def _majority_async(ground: Ground) -> Pairs:
+def _majority_async(ground: VotingGround) -> Pairs:
     async def connect() -> Callable[[str], Any]:
         clients = [aio.connect(each.url) for each in ground.servers]
         for client in clients:
-            ground.stack.callback(_close, ground, client)
+            ground.stack.callback(ground.close, client)
 
         async def pair(name: str) -> None:
             async with aio.majority_of(*(client.mutex(name) for client in clients)):
@@ -180,13 +124,13 @@ def _majority_async(ground: Ground) -> Pairs:
 
         return pair
 
-    return _awaited(ground, connect)
+    return awaited(ground, connect, NAMES)
 
 
 # --- others in Python ---------------------------------------------------------------------------
 
 
-def _pottery(ground: Ground) -> Pairs:
+def _pottery(ground: VotingGround) -> Pairs:
     pottery: Any = importlib.import_module("pottery")
     masters = {redis.Redis(port=port, socket_timeout=PATIENCE) for port in ground.ports}
 
@@ -194,19 +138,19 @@ def _pottery(ground: Ground) -> Pairs:
         with pottery.Redlock(key=name, masters=masters, auto_release_time=30):
             pass
 
-    return _looped(pair)
+    return looped(pair, NAMES)
 
 
-def _addresses(ground: Ground) -> list[str]:
+def _addresses(ground: VotingGround) -> list[str]:
     return [f"redis://127.0.0.1:{port}/0" for port in ground.ports]
 
 
-def _redlock_ng(ground: Ground) -> Pairs:
+def _redlock_ng(ground: VotingGround) -> Pairs:
     manager = importlib.import_module("redlock").Redlock(_addresses(ground))
-    return _looped(lambda name: manager.release(manager.acquire(name, int(LEASE))))
+    return looped(lambda name: manager.release(manager.acquire(name, int(LEASE))), NAMES)
 
 
-def _redlock_ng_async(ground: Ground) -> Pairs:
+def _redlock_ng_async(ground: VotingGround) -> Pairs:
     async def make() -> Callable[[str], Any]:
         manager = importlib.import_module("redlock").AsyncRedlock(_addresses(ground))
 
@@ -215,13 +159,13 @@ def _redlock_ng_async(ground: Ground) -> Pairs:
 
         return pair
 
-    return _awaited(ground, make)
+    return awaited(ground, make, NAMES)
 
 
-def _aioredlock(**terms: Any) -> Callable[[Ground], Pairs]:
+def _aioredlock(**terms: Any) -> Callable[[VotingGround], Pairs]:
     """With a lease that it leaves to end, or, without one, with a task that renews it."""
 
-    def make(ground: Ground) -> Pairs:
+    def make(ground: VotingGround) -> Pairs:
         async def making() -> Callable[[str], Any]:
             module: Any = importlib.import_module("aioredlock")
             places = [("127.0.0.1", port) for port in ground.ports]
@@ -232,7 +176,7 @@ def _aioredlock(**terms: Any) -> Callable[[Ground], Pairs]:
 
             return pair
 
-        return _awaited(ground, making)
+        return awaited(ground, making, NAMES)
 
     return make
 
@@ -240,21 +184,21 @@ def _aioredlock(**terms: Any) -> Callable[[Ground], Pairs]:
 # --- Java and Go --------------------------------------------------------------------------------
 
 
-def _redisson(ground: Ground) -> Pairs:
+def _redisson(ground: VotingGround) -> Pairs:
     programs.compile_redisson(ground.folder)
     places = [f"redis://127.0.0.1:{port}" for port in ground.ports]
     program = ground.stack.enter_context(programs.redisson(ground.folder, *places))
     return programs.Looping(program, "redlock", "name")
 
 
-def _redsync(ground: Ground) -> Pairs:
+def _redsync(ground: VotingGround) -> Pairs:
     programs.compile_redsync(ground.folder)
     places = [f"127.0.0.1:{port}" for port in ground.ports]
     program = ground.stack.enter_context(programs.redsync(ground.folder, *places))
     return programs.Looping(program, "mutex", "name")
 
 
-ALL = (
+ALL: tuple[Contestant[VotingGround], ...] = (
     Contestant(BARE, THREADS, _bare, beside=0),
     Contestant(MUTEX, THREADS, _ours("mutex"), beside=SLICE),
     Contestant(LOCK, THREADS, _ours("lock"), beside=SLICE),

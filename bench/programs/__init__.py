@@ -89,20 +89,22 @@ class Looping:
     """Pairs that a program does by itself, so that no pipe is timed."""
 
     def __init__(self, program: Program, word: str, name: str) -> None:
-        self.program, self._words, self.begun = program, ("pairs", word, name), False
+        self.program, self._words, self._begun = program, ("pairs", word, name), False
 
     def __call__(self, pairs: int) -> None:
         self.begin(pairs)
         self.end()
 
     def begin(self, pairs: int) -> None:
+        self.end()
         self.program.tell(*self._words, pairs)
-        self.begun = True
+        self._begun = True
 
     def end(self) -> None:
         """Wait until it has done what was begun."""
-        self.program.answer()
-        self.begun = False
+        if self._begun:
+            self.program.answer()
+        self._begun = False
 
 
 def has_redisson() -> bool:

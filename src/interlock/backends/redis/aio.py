@@ -72,19 +72,20 @@ class RedisAsyncLink(TaskParking, Quiet):
     def call(self, request: Call) -> Sent:
         pending = PendingReply(loop=(loop := asyncio.get_running_loop()))
         mux, known = self._calls.mux, loop is self._loop and not self._closed
-        if mux is None or self._factory.finder is not None or not known:
+        if mux is None or self._releases is not None or not known:
             return self.send(pending, request)
         mux.call(pending, request)  # on every hot path, so without a detour
         return pending
 
+    def mux_on(self, loop: asyncio.AbstractEventLoop) -> Mux | None:
+        """The connection that calls of this loop go to at once; None where more is to be done."""
+        if loop is self._loop and self._releases is None and not self._closed:
+            return self._calls.mux
+        return None
+
     def send(self, pending: PendingReply, request: Call) -> Sent:
-        """The same for a call whose reply settles `pending`."""
-        known = pending.get_loop() is self._loop and not self._closed
-        mux = self._calls.mux
-        if mux is not None and known and self._factory.finder is None:
-            mux.call(pending, request)
-            return pending
-        if not known:
+        """The same for a call whose reply settles `pending`, however long that takes."""
+        if pending.get_loop() is not self._loop:
             self._bind()
         if self._closed:
             pending.set_exception((forked if self._forked else closed)(self._factory.label))

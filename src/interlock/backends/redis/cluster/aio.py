@@ -62,18 +62,28 @@ class ClusterAsyncLink(TaskParking, Quiet):
         return self._send(request)
 
     def _send(self, request: Call) -> RoutedReply:
-        pending, slots = RoutedReply(loop=asyncio.get_running_loop()), self.slots
+        loop, slots = asyncio.get_running_loop(), self.slots
+        pending = RoutedReply(loop=loop)
         address = request.node or slots.routes.get(request.keys[0]) or slots.route(request)
-        pending.cluster, pending.request, pending.address = self, request, address
+        pending.cluster, pending.address = self, address
+        link = None if address is None else self._links.get(address)
+        mux = None if link is None else link.mux_on(loop)
+        if mux is None:
+            self._send_anyhow(pending, request)
+        else:
+            mux.call(pending, slots.sharded_call(request))  # on every hot path: no detour
+        return pending
+
+    def _send_anyhow(self, pending: RoutedReply, request: Call) -> None:
+        """Find the node first, or open a connection to it."""
+        pending.request = request
         try:
-            if address is None:
-                self.reroute(pending, unrouted(request, slots))
+            if pending.address is None:
+                self.reroute(pending, unrouted(request, self.slots))
             else:
-                link = self._links.get(address) or self.link_to(address)
-                link.send(pending, slots.sharded_call(request))
+                self.link_to(pending.address).send(pending, self.slots.sharded_call(request))
         except StoreError as failure:
             pending.set_exception(failure)
-        return pending
 
     def together(self, requests: tuple[Call, ...]) -> Awaitable[list[Reply]]:
         return all_of([self._send(request) for request in requests])

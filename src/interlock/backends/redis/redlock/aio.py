@@ -169,8 +169,8 @@ class NodeAsyncLink(RedisAsyncLink):
 
     def ask(self, reply: NodeReply, request: Call, data: bytes) -> None:
         """Send a call whose bytes are those of another; which run is asked is put in."""
-        mux = self._calls.mux
-        if mux is None or self._closed or reply.get_loop() is not self._loop:
+        mux = self.mux_on(reply.get_loop())
+        if mux is None:
             self.send(reply, request)
             return
         if request.operation.wants_run and not mux.run:

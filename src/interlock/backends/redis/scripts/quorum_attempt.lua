@@ -40,7 +40,7 @@ local slack, call = 1000000, redis.call
 
 local guards, time = guarded == '1', call('TIME')
 local voted = guards and call('GET', marker)
-local now = time[1] .. string.sub('00000' .. time[2], -6)
+local clock = time[1] * 1000000 + time[2]
 if (run or '') == '' or guards and voted ~= run then
   local info = call('INFO', 'server')
   run = string.match(info, 'run_id:(%x+)')
@@ -53,24 +53,25 @@ if (run or '') == '' or guards and voted ~= run then
 end
 if call('EXISTS', lock, tomb, guard) > 0 then
   local left, buried, holder = call('PTTL', guard), call('GET', tomb)
-  if guards and left > 0 then return {4, run, now, left} end
+  if guards and left > 0 then return {4, run, clock, left} end
   if buried then
     local upto = string.match(buried, '^#(%d+)') or attempt
-    if tonumber(upto) >= tonumber(attempt) then return {2, run, now} end
+    if tonumber(upto) >= tonumber(attempt) then return {2, run, clock} end
   end
   if layout == 'hash' then holder = call('HKEYS', lock)[1] else holder = call('GET', lock) end
-  if holder and holder ~= owner then return {0, run, now, holder, call('PTTL', lock)} end
+  if holder and holder ~= owner then return {0, run, clock, holder, call('PTTL', lock)} end
   local last = holder and call('HGET', beside, 'attempt') or 0
-  if tonumber(last) > tonumber(attempt) then return {2, run, now} end
+  if tonumber(last) > tonumber(attempt) then return {2, run, clock} end
 end
-local clock, last = tonumber(now), call('HGET', beside, 'token') or 0
+local last = call('HGET', beside, 'token') or 0
 local token = math.max(last + 1, clock, math.min(proposal, clock + slack))
 local shown = token == tonumber(proposal) and proposal or string.format('%.0f', token)
 -- The token first: if it cannot be had, nothing is granted.
 call('HSET', beside, 'token', shown, 'attempt', attempt)
-call('PEXPIRE', beside, math.ceil((token - clock) / 1000) + 2 * longest_ms)
+local keep_ms = math.ceil((token - clock) / 1000) + 2 * longest_ms
+if call('PTTL', beside) < keep_ms then call('PEXPIRE', beside, 2 * keep_ms) end
 if layout == 'string' then call('SET', lock, owner, 'PX', lease_ms) else
   call('HSET', lock, owner, 1)
   call('PEXPIRE', lock, lease_ms)
 end
-return {1, run, now, shown}
+return {1, run, clock, shown}
