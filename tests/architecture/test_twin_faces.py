@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from interlock.api.attempt import AsyncAttempt, Attempt
+from interlock.api.barrier import AsyncBarrier, AsyncParty, Barrier, Party
 from interlock.api.client import AsyncClient, Client
 from interlock.api.connect import aconnect, connect
 from interlock.api.election import (
@@ -45,6 +46,8 @@ TWINS: list[tuple[type, type]] = [
     (Election, AsyncElection),
     (Candidacy, AsyncCandidacy),
     (Term, AsyncTerm),
+    (Barrier, AsyncBarrier),
+    (Party, AsyncParty),
     (MultiLock, AsyncMultiLock),
     (MultiHold, AsyncMultiHold),
 ]
