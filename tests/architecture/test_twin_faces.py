@@ -11,6 +11,7 @@ import pytest
 
 from interlock import fence
 from interlock.api.attempt import AsyncAttempt, Attempt
+from interlock.api.barrier import AsyncBarrier, AsyncParty, Barrier, Party
 from interlock.api.client import AsyncClient, Client
 from interlock.api.connect import aconnect, connect
 from interlock.api.election import (
@@ -47,6 +48,8 @@ TWINS: list[tuple[type, type]] = [
     (Election, AsyncElection),
     (Candidacy, AsyncCandidacy),
     (Term, AsyncTerm),
+    (Barrier, AsyncBarrier),
+    (Party, AsyncParty),
     (MultiLock, AsyncMultiLock),
     (MultiHold, AsyncMultiHold),
 ]
