@@ -159,7 +159,7 @@ class Reading:
         return ast.unparse(parent.func).rpartition(".")[2] in DRIVERS
 
     def _driven_later(self, name: str, assignment: ast.Assign) -> bool:
-        scope = self._enclosing(assignment, ast.FunctionDef)
+        scope = self._enclosing(assignment, ast.FunctionDef, ast.AsyncFunctionDef)
         loads = [
             node
             for node in ast.walk(scope)

@@ -14,6 +14,7 @@ import pytest
 from interlock import errors
 from interlock.errors import (
     AcquireTimeout,
+    BarrierTimeout,
     InterlockError,
     LockLost,
     NotHeld,
@@ -31,6 +32,7 @@ from .source import modules
 EXAMPLES: list[InterlockError] = [
     InterlockError("something"),
     AcquireTimeout("orders:42", "host:17", 5.0),
+    BarrierTimeout("phase-1", 4, 3, 5.0),
     LockLost("orders:42", 7, 31.5, "the store says so"),
     NotHeld("orders:42", "owner"),
     StaleToken("orders", 6, 7),

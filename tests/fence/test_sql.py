@@ -318,7 +318,9 @@ def test_table_is_a_plain_name(table: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "thing", [None, "a.db", object(), sqlalchemy.create_engine("sqlite://")], ids=repr
+    "thing",
+    [None, "a.db", object(), sqlalchemy.create_engine("sqlite://")],
+    ids=lambda thing: type(thing).__name__,
 )
 def test_what_is_no_connection_is_named(thing: object) -> None:
     with pytest.raises(TypeError, match="connection must be"):

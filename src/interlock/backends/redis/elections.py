@@ -34,7 +34,7 @@ class RedisElections(PolledElections, RedisLocks):
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
-        attempt: Any = next(super().attempt(name, owner, lease, waits, until))
+        attempt = Call(self._attempt, *self._question(name, owner, lease, waits), until)
         answer, _ = yield from together((attempt, self._telling(name, owner, lease, until)))
         if isinstance(answer, StoreError):
             raise answer

@@ -61,11 +61,16 @@ class RedisLockStore:
     def attempt(
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
+        keys, args = self._question(name, owner, lease, waits)
+        return call(self._attempt, keys, args, until, self._attempted)
+
+    def _question(
+        self, name: str, owner: str, lease: float, waits: bool
+    ) -> tuple[tuple[str, ...], tuple[Any, ...]]:
         beside = self._keys_of(name)
         turns = self._turn_keys(beside)[:1]
         keys = (name, beside.queue, beside.tombs + owner, beside.tokens, *turns)
-        args = (owner, math.ceil(lease * 1000), int(waits))
-        return call(self._attempt, keys, args, until, self._attempted)
+        return keys, (owner, math.ceil(lease * 1000), int(waits))
 
     def _attempted(self, name: str, answer: Any) -> int | Busy:
         if answer[0] == GRANTED:

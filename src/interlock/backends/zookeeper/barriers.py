@@ -108,9 +108,11 @@ class ZkBarriers(ZkLocks):
         self, name: str, owner: str, lease: float, waits: bool, until: float
     ) -> Steps[int | Busy]:
         spec, topic = self._spec(name, owner, lease), (name, owner) if waits else None
-        steps = self._depart if self._leaves else self._enter
         try:
-            answer = yield from steps(spec, topic, until)
+            if self._leaves:
+                answer = yield from self._depart(spec, topic, until)
+            else:
+                answer = yield from self._enter(spec, topic, until)
         except StoreError as failure:
             # The request that failed was perhaps not executed, but those before it were.
             failure.partial |= self._nodes.get(spec.key) is not None
@@ -252,8 +254,9 @@ class ZkBarriers(ZkLocks):
         yield from self._check(name, hall, until)
         if not hall.parties:
             return None
-        told = parties_at(self._namespace, name, spec.folder, hall.parties, hall.opened, until)
-        holders, parties = yield from told
+        holders, parties = yield from parties_at(
+            self._namespace, name, spec.folder, hall.parties, hall.opened, until
+        )
         if not holders:
             return None
         end = first_end(holders)

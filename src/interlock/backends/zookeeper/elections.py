@@ -57,8 +57,9 @@ class ZkElections(ZkLocks):
                 continue
             (told,) = yield from ask(name, [Get(f"{path}/{leaders[0]}", topic)], until)
             if told.value is not Refusal.MISSING:
-                leader = leader_of(self._namespace, name, path, leaders[0], told.value, until)
-                holder = yield from leader
+                holder = yield from leader_of(
+                    self._namespace, name, path, leaders[0], told.value, until
+                )
                 return LockInfo(name, self.kind, (holder,), holder.expires_in, waiters)
         return None  # leaders come and go: the observer looks again
 
