@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from .errors import StoreError, Unsupported
 from .model import KIND_CODES, Busy, Finding, Holder, LockInfo, Register, validity
@@ -461,8 +461,11 @@ class PolledElections:
     """What an `ElectionStore` is beside a `LockStore`, where observers have to ask: put it before
     a lock store of the kind "election"."""
 
-    look: Callable[[str, float], Steps[LockInfo | None]]
     poll = 2.0
+
+    if TYPE_CHECKING:  # the lock store behind it has one
+
+        def look(self, name: str, until: float) -> Steps[LockInfo | None]: ...
 
     def watch(self, name: str, until: float) -> Steps[LockInfo | None]:
         """A look."""

@@ -82,7 +82,7 @@ class NodeFactory(UrlFactory):
 
     def __init__(self, settings: RedisSettings, lookup: Lookup) -> None:
         super().__init__(settings)
-        self.lookup = lookup
+        self.lookup: Lookup | None = lookup
 
 
 def _polled(settings: RedisSettings) -> bool:

@@ -151,6 +151,7 @@ async def test_an_onlooker_finds_the_parties_and_revokes_them(world: World) -> N
 
 async def test_the_last_party_enters_and_leaves_in_a_few_round_trips(world: World) -> None:
     first, last = Guest(world), Guest(world)
+    asked = entered = 0
     for _ in range(2):  # the first use of a name may cost more
         coming = await first.waits()
         asked = world.traffic(last.barrier).about("claim")
