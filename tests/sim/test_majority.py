@@ -88,7 +88,7 @@ def test_member_that_is_let_go_without_a_withdrawal_is_noticed(
 
     monkeypatch.setattr(abreast.ClientLane, "let_go", let_go)
 
-    assert caught(Walk(hangs=6)) != ""
+    assert "keeps something" in caught(Walk(hangs=6))
 
 
 @pytest.mark.slow
@@ -99,7 +99,7 @@ def test_round_that_is_not_given_back_is_noticed(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(majority, "give_all", give_nothing)
 
-    assert caught(Walk()) != ""
+    assert "keeps something" in caught(Walk())
 
 
 @pytest.mark.slow
@@ -110,4 +110,4 @@ def test_interruption_that_restores_nothing_is_noticed(monkeypatch: pytest.Monke
     monkeypatch.setattr(majority, "or_restore", forgetful)
     assert multilock.or_restore is not forgetful
 
-    assert caught(Walk(strikes=8)) != ""
+    assert "keeps something" in caught(Walk(strikes=8))
