@@ -319,6 +319,110 @@ def test_while_the_store_is_away_nothing_runs_and_it_is_said_once(
     assert sum("the store answers again" in each for each in said) == 1
 
 
+def test_a_job_that_waits_for_its_lock_does_not_begin_after_the_stop(
+    memory: Callable[[], Instance], world: World
+) -> None:
+    ran: list[int] = []
+    one, holder = memory(), memory()
+    hold = world.do(holder.client.lock("job:report").acquire)
+    one.job(lambda run: ran.append(run.tick))
+    one.start()
+    eventually(lambda: world.do(lambda: holder.client.inspect("job:report")).waiters)
+    world.do(one.client.stop_jobs)
+    world.do(hold.release)
+    one.outcome.result(10)
+
+    assert ran == []
+    assert world.do(lambda: holder.client.inspect("job:report")) is None
+
+
+def test_a_job_that_ends_an_iterator_or_a_task_of_its_own_only_fails(
+    memory: Callable[[], Instance], world: World
+) -> None:
+    def stops(run: Run) -> None:
+        next(iter(()))
+
+    async def cancels(run: Run) -> None:
+        task = asyncio.ensure_future(asyncio.sleep(9))
+        task.cancel()
+        await task
+
+    one = memory()
+    one.job(cancels if isinstance(world, Tasks) else stops)
+    one.start()
+    eventually(lambda: len([run for run in one.runs() if run.state == "failed"]) >= 2)
+    one.stop()
+
+
+def test_a_job_whose_lease_ended_before_it_began_does_not_begin(
+    memory: Callable[[], Instance], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process was asleep between the claim and the function."""
+    ran: list[int] = []
+    one = memory()
+    one.job(lambda run: ran.append(run.tick))
+    host = claimant.TaskLoopHost if isinstance(world, Tasks) else claimant.ThreadLoopHost
+    perform = host.perform
+    slept: list[int] = []
+
+    def late(self: Any, begun: Any) -> Any:
+        if not slept:
+            slept.append(begun.run.tick)
+            begun.hold._lease.lose("it slept")
+        return perform(self, begun)
+
+    monkeypatch.setattr(host, "perform", late)
+    one.start()
+    eventually(lambda: ran)
+    one.stop()
+
+    assert slept[0] not in ran
+    assert {run.tick: run.state for run in one.runs()}[slept[0]] == "lost"
+
+
+def test_to_close_the_client_ends_its_jobs(memory: Callable[[], Instance], world: World) -> None:
+    one = memory()
+    one.job(lambda run: None, every="1h")
+    one.start()
+    eventually(lambda: _hosts(one))
+    world.close_client(one.client)
+
+    one.outcome.result(10)
+    one.outcome = None
+
+
+def test_a_lock_that_is_kept_longer_than_the_period_skips_ticks(
+    memory: Callable[[], Instance],
+) -> None:
+    ran: list[int] = []
+    one = memory()
+    one.job(lambda run: ran.append(run.tick), at_least_for=0.5)
+    one.start()
+    eventually(lambda: len(ran) >= 2)
+    one.stop()
+
+    assert ran[1] - ran[0] == 600
+
+
+def test_a_clock_that_is_far_ahead_is_told(
+    memory: Callable[[], Instance],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ran: list[int] = []
+    ahead, right = memory(), memory()
+    ahead.job(lambda run: ran.append(run.tick))
+    right.job(lambda run: ran.append(run.tick))
+    monkeypatch.setattr(claimant, "wall", lambda: time.time() + 3600)
+    ahead.start()
+    eventually(lambda: ran)
+    ahead.stop()
+    monkeypatch.undo()
+    right.start()
+    eventually(lambda: "ahead of the clock of this machine" in caplog.text)
+    right.stop()
+
+
 # --- what is refused -----------------------------------------------------------------------------
 
 
@@ -363,6 +467,11 @@ def test_wrong_terms_are_told_by_their_name(
 ) -> None:
     with pytest.raises(UsageError, match=words):
         memory().job(lambda run: None, **terms)
+
+
+def test_a_job_without_a_name_of_its_own_needs_one(memory: Callable[[], Instance]) -> None:
+    with pytest.raises(UsageError, match="needs a name: pass name="):
+        memory().job(lambda run: None, name=None)
 
 
 def test_a_client_without_jobs_says_so(memory: Callable[[], Instance], world: World) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from interlock import LockLost, Run, Unsupported, UsageError
+from interlock import LockLost, NotHeld, Run, Unsupported, UsageError
 from tests.support.worlds import Tasks, World
 
 
@@ -220,6 +220,42 @@ def test_a_loss_is_told_and_written_down(world: World, client: Any) -> None:
         world.start(lost_async if isinstance(world, Tasks) else lost).result(30)
 
     assert world.do(client.once("k").record).state == "lost"
+
+
+def test_a_block_inside_of_a_block_of_the_same_object_leaves_only_itself(
+    world: World, client: Any
+) -> None:
+    once, states = client.once("k"), []
+
+    def nested() -> None:
+        with once:
+            with once as again:
+                assert again is None
+            states.append(client.once("k").record().state)
+
+    async def nested_async() -> None:
+        async with once:
+            async with once as again:
+                assert again is None
+            states.append((await client.once("k").record()).state)
+
+    world.do(nested_async if isinstance(world, Tasks) else nested)
+
+    assert states == ["running"]
+    assert world.do(client.once("k").record).state == "done"
+
+
+def test_a_block_is_left_where_it_was_entered(world: World, client: Any) -> None:
+    once = client.once("k")
+
+    with pytest.raises(NotHeld):
+        world.do(
+            lambda: (
+                once.__aexit__(None, None, None)
+                if isinstance(world, Tasks)
+                else once.__exit__(None, None, None)
+            )
+        )
 
 
 def test_it_may_not_be_done_inside_of_itself(world: World, client: Any) -> None:

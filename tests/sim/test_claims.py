@@ -51,6 +51,7 @@ class Instance:
     keep: float = FOREVER
     begun: int = 0
     settled: bool = False
+    stopping: bool = False
     dead: bool = False
     count: int = 0
 

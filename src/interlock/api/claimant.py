@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..drive import now
 from ..errors import LockLost, NotHeld, StoreError
 from ..jobs.claims import Begun
-from ..jobs.history import History, Rules
+from ..jobs.history import WINDOW_MS, History, Rules
 from ..jobs.job import Job
 from ..model import Terms
 from ..recipes import holding
 from ..session.identity import introduction
 from ..spi import RegisterStore
 from ..steps import Steps
+from ..words import duration
 
 log = logging.getLogger("interlock.jobs")
 
 LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+
+#: Seconds; clocks of instances may differ by as much.
+AHEAD = WINDOW_MS / 1000
 
 
 def wall() -> float:
@@ -40,6 +47,11 @@ class LockClaimant:
     @property
     def register(self) -> tuple[RegisterStore, str]:
         return self.session.backend.registers, self.lock.name
+
+    @property
+    def stopping(self) -> bool:
+        """What is done once is not stopped."""
+        return False
 
     def notice(self, history: History) -> None:
         """There is nothing strange about what is done once."""
@@ -68,8 +80,8 @@ class LoopHost(LockClaimant):
         lock = lock_of(client, job.lock, job.terms)
         super().__init__(lock, job.name, job.rules, job.schedule.text, job.keep)
         self.job, self._stopped, self.wakes = job, False, self.session.local()
-        #: A schedule of other instances that has been told.
-        self._other = ""
+        #: A schedule of other instances that has been told, and whether a clock has.
+        self._other, self._ahead = "", False
 
     @property
     def stopping(self) -> bool:
@@ -82,6 +94,15 @@ class LoopHost(LockClaimant):
 
     def notice(self, history: History) -> None:
         """Two programs that differ in a schedule run its ticks twice as often as either means."""
+        newest = max([history.before, *history.ticks]) / 1000
+        if newest > self.wall() + AHEAD and not self._ahead:
+            self._ahead = True
+            self.say(
+                "warning",
+                f"ticks of job {self.name!r} have run that are {duration(newest - self.wall())} "
+                "ahead of the clock of this machine: it is behind, or that of "
+                f"{history.by} is ahead",
+            )
         other = history.schedule
         if other not in ("", self.schedule, self._other):
             self._other = other
@@ -95,17 +116,44 @@ class LoopHost(LockClaimant):
         log.log(LEVELS[level], "%s", words, exc_info=error)
 
 
+@contextmanager
+def relying_on(hold: Any) -> Iterator[None]:
+    """A block that a loss ends, and that gives nothing back."""
+    hold.ensure()
+    hold._enter_block()
+    try:
+        yield
+    except BaseException as error:
+        lost = hold._lease.exit_block(error)
+        if lost is not None:
+            raise lost from error
+        raise
+    hold._lease.exit_block(None)
+    hold.ensure()
+
+
 class ThreadLoopHost(LoopHost):
     """Performs jobs in the thread of their loop."""
 
     def perform(self, begun: Begun) -> None:
-        with self.lock:  # again, so that a loss ends the block; the loop gives it back
-            self.job.function(*self.job.arguments(begun.run))
+        with relying_on(begun.hold):
+            try:
+                self.job.function(*self.job.arguments(begun.run))
+            except StopIteration as error:  # which would end the steps of the loop
+                raise RuntimeError("the job has raised StopIteration") from error
 
 
 class TaskLoopHost(LoopHost):
     """Performs jobs in the task of their loop; a loss cancels them."""
 
     async def perform(self, begun: Begun) -> None:
-        async with self.lock:
-            await self.job.function(*self.job.arguments(begun.run))
+        from asyncio import CancelledError, current_task
+
+        with relying_on(begun.hold):
+            try:
+                await self.job.function(*self.job.arguments(begun.run))
+            except CancelledError as error:
+                task = current_task()
+                if task is None or task.cancelling():
+                    raise
+                raise RuntimeError("what the job awaited was cancelled") from error

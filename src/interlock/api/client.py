@@ -211,6 +211,7 @@ class Client(
 
     def close(self) -> None:
         """Release what is still held, and close every connection."""
+        self._stop()
         self._session.close()
 
     def __enter__(self) -> Self:
@@ -361,6 +362,7 @@ class AsyncClient(
 
     async def close(self) -> None:
         """Release what is still held, and close every connection."""
+        self._stop()
         await self._session.close()
 
     async def __aenter__(self) -> Self:

@@ -47,7 +47,7 @@ class BaseJobs:
     _session: Any
 
     def _register(self, schedule: Schedule, name: str | None, function: Any, terms: Any) -> None:
-        chosen = name if name is not None else f"{function.__module__}.{function.__qualname__}"
+        chosen = _own_name(function) if name is None else name
         now_ms = int(claimant.wall() * 1000)
         job = checked_job(chosen, schedule, function, now_ms=now_ms, **terms)
         there: Job | None = self._session.jobs.get(job.name)
@@ -113,6 +113,15 @@ def all_of_them(*several: Steps[Any]) -> Steps[list[Any]]:
 def _interval(period: Seconds | str) -> IntervalSchedule:
     seconds = as_seconds("period", spelled("period", period))
     return IntervalSchedule(seconds, duration(seconds))
+
+
+def _own_name(function: Any) -> str:
+    """What a function is called in the whole cluster; others may have one of the same short
+    name."""
+    module, name = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+    if module in ("", "__main__") or not name or "<" in name:
+        raise UsageError("a job that is no function of a module needs a name: pass name=")
+    return f"{module}.{name}"
 
 
 def _refuse(function: Any, is_async: bool) -> None:

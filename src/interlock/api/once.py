@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
 from ..drive import now
-from ..errors import LockLost, UsageError
+from ..errors import LockLost, NotHeld, UsageError
 from ..jobs import once
 from ..jobs.claims import Begun, history_of
 from ..jobs.history import RUNNING, Rules, Run
@@ -55,7 +55,7 @@ class BaseOnce(Described):
         self._timeout = checked_timeout(spelled("timeout", timeout))
         self._rules: Rules = once.rules(retry_failed, retry_dead)
         #: The open blocks, apart for each thread and task.
-        self._open: dict[Any, OpenRun] = {}
+        self._open: dict[Any, list[OpenRun | None]] = {}
         client._session.backend.registers  # which a store that has none refuses  # noqa: B018
 
     @property
@@ -90,10 +90,19 @@ class BaseOnce(Described):
 
     def _entered(self, entered: OpenRun | Run) -> Any:
         """The hold of a block that does it; None where another has, or does."""
-        if isinstance(entered, Run):
-            return None
-        self._open[self._session.holds.current.ref] = entered
-        return entered.begun.hold
+        run = None if isinstance(entered, Run) else entered
+        self._open.setdefault(self._session.holds.current.ref, []).append(run)
+        return None if run is None else run.begun.hold
+
+    def _left(self) -> OpenRun | None:
+        """The run of the block that ends now, if it has one."""
+        ref = self._session.holds.current.ref
+        if ref not in self._open:
+            raise NotHeld(once.PREFIX + self._own_key())
+        run = self._open[ref].pop()
+        if not self._open[ref]:
+            del self._open[ref]
+        return run
 
     def _record(self) -> Steps[Run | None]:
         claimant = self._claimant(self._own_key())
@@ -153,7 +162,7 @@ class Once(BaseOnce):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        run = self._open.pop(self._session.holds.current.ref, None)
+        run = self._left()
         if run is not None:
             self._session.run(self._leave(run, error))
 
@@ -206,6 +215,6 @@ class AsyncOnce(BaseOnce):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        run = self._open.pop(self._session.holds.current.ref, None)
+        run = self._left()
         if run is not None:
             await self._session.run(self._leave(run, error))

@@ -37,6 +37,11 @@ class Claimant(Protocol):
         """The store, and the name of the register in it."""
         ...
 
+    @property
+    def stopping(self) -> bool:
+        """Whether nothing is to begin any more."""
+        ...
+
     def notice(self, history: History) -> None:
         """A history was read: say what is strange about it."""
         ...
@@ -101,10 +106,16 @@ def change(
 # --- claiming ------------------------------------------------------------------------------------
 
 
-def take(claimant: Claimant, tick: int, timeout: float, newest: int) -> Steps[Begun | Settled]:
-    """Wait for the lock, and claim a tick under it.  Three round trips, and one more to give the
-    lock back where the tick is settled.  Raises AcquireTimeout when the lock stayed busy."""
+def take(
+    claimant: Claimant, tick: int, timeout: float, newest: Callable[[], int]
+) -> Steps[Begun | Settled | None]:
+    """Wait for the lock, and claim a tick under it; None where nothing is to begin any more.
+    Three round trips, and one more to give the lock back where the tick is settled.  Raises
+    AcquireTimeout when the lock stayed busy."""
     hold = yield from claimant.acquire(timeout)
+    if claimant.stopping:
+        yield from claimant.release(hold)
+        return None
     try:
         claim = Run(
             claimant.name,
@@ -117,7 +128,7 @@ def take(claimant: Claimant, tick: int, timeout: float, newest: int) -> Steps[Be
         )
 
         def decided(history: History) -> tuple[Any, History | None]:
-            decision = decide(history, claim, claimant.rules, newest)
+            decision = decide(history, claim, claimant.rules, newest())
             return decision, decision.history
 
         decision = yield from change(claimant, decided, claimant.keep)
@@ -152,12 +163,13 @@ def settled(claimant: Claimant, history: History, tick: int) -> Run | None:
 def take_within(
     claimant: Claimant, tick: int, limit: float, newest: Callable[[], int]
 ) -> Steps[Begun | Settled | None]:
-    """Claim a tick, unless it is settled; None when the lock is busy until `limit`.
+    """Claim a tick, unless it is settled; None when the lock is busy until `limit`, or nothing is
+    to begin any more.
 
     The register is read first: an instance that comes late asks once, and not for the lock.
     While the lock is busy it is read again, because its holder may have settled this very tick.
     """
-    while True:
+    while not claimant.stopping:
         history = yield from history_of(claimant)
         run = settled(claimant, history, tick)
         if run is not None:
@@ -165,11 +177,12 @@ def take_within(
         running = history.run_of(tick) is not None
         pause = LONG_PAUSE if running else min(PAUSE, max(0.0, limit - claimant.clock()))
         try:
-            return (yield from take(claimant, tick, pause, newest()))
+            return (yield from take(claimant, tick, pause, newest))
         except AcquireTimeout:
             # A tick that may be taken over is waited for as long as its run goes on.
             if not running and claimant.clock() >= limit:
-                return None
+                break
+    return None
 
 
 #: Seconds to wait for a busy lock before the register is read again: where the tick is not settled

@@ -42,6 +42,8 @@ class Run:
     began: float = 0.0
     took: float | None = None
     error: str = ""
+    #: For how many seconds its lock was kept at least.
+    kept: float = 0.0
     #: How many processes have died running it before.
     deaths: int = 0
 
@@ -77,7 +79,8 @@ class History(NamedTuple):
     def overlapping(self, tick: int) -> Run | None:
         """The run that went on when a tick was due, had both begun when they were due."""
         for run in reversed(self.runs):
-            if run.tick < tick and run.took and run.tick + run.took * 1000 > tick:
+            took = 0.0 if run.took is None else max(run.took, run.kept)
+            if run.tick < tick < run.tick + took * 1000:
                 return run
         return None
 

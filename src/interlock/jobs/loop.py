@@ -15,6 +15,7 @@ A generator of steps: threads and tasks run the same one.  What the user's funct
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ..errors import LockLost, StoreError
@@ -34,11 +35,6 @@ class JobHost(Claimant, Protocol):
 
     #: Where the loop waits.
     wakes: Wakes
-
-    @property
-    def stopping(self) -> bool:
-        """Whether the loop shall end after the running job, or its client is closed."""
-        ...
 
     def perform(self, begun: Begun) -> Any:
         """Run the user's function under its hold; in asyncio, to be awaited."""
@@ -167,34 +163,43 @@ class JobLoop:
     def _run(self, begun: Begun) -> Steps[None]:
         """Run the function, write down how that ended, keep the lock as long as the job says, and
         give it back.  The tick is claimed, so it is not run again."""
-        host, began = self._host, self._host.clock()
         try:
-            try:
-                yield from outside(host.perform, begun)
-            except Exception as error:
-                ended = self._failed(begun, error, host.clock() - began)
-            except BaseException:
-                stopped = begun.run.ended(
-                    STOPPED, host.clock() - began, "its scheduler was stopped"
-                )
-                yield from self._conclude(stopped)
-                raise
-            else:
-                ended = begun.run.ended(DONE, host.clock() - began)
-            yield from self._conclude(ended)
-            yield from self._keep(began)
-        finally:
-            yield from host.release(begun.hold)
+            yield from self._perform(begun)
+        except GeneratorExit:
+            raise  # the interpreter ends, or the loop was dropped: nothing can be asked any more
+        except BaseException:
+            yield from self._host.release(begun.hold)
+            raise
+        yield from self._host.release(begun.hold)
 
-    def _failed(self, begun: Begun, error: Exception, took: float) -> Run:
-        lost = isinstance(error, LockLost)
+    def _perform(self, begun: Begun) -> Steps[None]:
+        host, began = self._host, self._host.clock()
+        run = replace(begun.run, kept=self._job.at_least_for)
+        try:
+            yield from outside(host.perform, begun)
+        except Exception as error:
+            ended = self._failed(run, begun.hold, error, host.clock() - began)
+        except GeneratorExit:
+            raise
+        except BaseException:
+            took = host.clock() - began
+            yield from self._conclude(run.ended(STOPPED, took, "its scheduler was stopped"))
+            raise
+        else:
+            ended = run.ended(DONE, host.clock() - began)
+        yield from self._conclude(ended)
+        yield from self._keep(began)
+
+    def _failed(self, run: Run, hold: Any, error: Exception, took: float) -> Run:
+        # It may also be the loss of another lock, that the function has taken.
+        lost = isinstance(error, LockLost) and error.token == hold.token
         words = str(error) if lost else f"{type(error).__name__}: {error}"
-        due = _told(begun.run.tick)
+        due = _told(run.tick)
         if lost:
             self._host.say("error", f"job {self._job.name!r} for {due} lost its lock: {error}")
         else:
             self._host.say("error", f"job {self._job.name!r} for {due} has failed: {words}", error)
-        return begun.run.ended(LOST if lost else FAILED, took, words)
+        return run.ended(LOST if lost else FAILED, took, words)
 
     def _conclude(self, run: Run) -> Steps[None]:
         """An end that cannot be written down leaves the run as running: it counts as a death."""

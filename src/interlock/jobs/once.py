@@ -55,9 +55,10 @@ def enter(claimant: Claimant, timeout: float) -> Steps[Begun | Run]:
     if run is not None and run.state != RUNNING:
         return run
     try:
-        taken = yield from take(claimant, TICK, max(0.0, until - claimant.clock()), TICK)
+        taken = yield from take(claimant, TICK, max(0.0, until - claimant.clock()), lambda: TICK)
     except AcquireTimeout:
         return (yield from history_of(claimant)).run_of(TICK) or Run(claimant.name, RUNNING, 0.0)
+    assert taken is not None  # nothing stops it
     return taken.run if isinstance(taken, Settled) else taken
 
 

@@ -70,9 +70,8 @@ class BaseSession(Notifier):
     def __init__(self, backend: Backend, observer: Observer | None = None) -> None:
         self.backend, self.observer, self.observed = backend, observer, observer is not None
         self.clock: Clock = now
-        #: Jobs by their names, and the loops that run them: see `api.jobs`.
+        #: Jobs by their names: see `api.jobs`.
         self.jobs: dict[str, Any] = {}
-        self.loops: list[Any] = []
         self.tells_origin = bool(sys.flags.dev_mode)
         self.generation = 0
         #: What a forked child may walk out of without having walked in.
@@ -89,6 +88,8 @@ class BaseSession(Notifier):
         self._mutexes = threading.RLock(), threading.RLock()
         self.queue = LocalQueue(self._mutexes[0])
         self.silence = Silence()
+        #: The loops that run jobs now.
+        self.loops: list[Any] = []
         self.busy_names: set[Key] = set()
         self.schedule = RenewalSchedule(self._mutexes[1], Forgetting(self.queue, self.observer))
 

@@ -21,6 +21,7 @@ import math
 import time
 from typing import Any, NamedTuple
 
+from ...errors import StoreError
 from ...model import RESERVED, Register
 from ...steps import Steps
 from .namespace import Namespace
@@ -108,7 +109,10 @@ class ZkRegisters:
             if created.value is Refusal.THERE:
                 return (yield from self._renew(name, data, found, until))
             if created.value is not Refusal.MISSING:
-                yield from self._sweep(name, folder, until)
+                try:
+                    yield from self._sweep(name, folder, until)
+                except StoreError:
+                    pass  # another client removes it: the text is written
                 return True
             requests = [*parents(folder), Create(path, data, PERSISTENT), Get(path)]
         raise vanishing(name, folder, self.label)
