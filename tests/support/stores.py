@@ -34,6 +34,7 @@ ADDED: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(STORES, ("",)),
     "sentinel": (
         "backends/redis/topology",
+        "backends/redis/confirmation",
         "backends/redis/transport/factories",
         "backends/redis/transport/sentinels",
     ),

@@ -29,6 +29,7 @@ FIELDS = (
     ("permits", "integer or null", "of a semaphore: how many there are"),
     ("available", "integer or null", "of a semaphore: how many are free"),
     ("count", "integer or null", "of a latch: how many are still to be counted down"),
+    ("parties", "integer or null", "of a barrier: how many meet"),
     ("holders", "array", "who holds it, as follows"),
     ("holders[].owner", "string", "the acquisition: unique, never used again"),
     ("holders[].host", "string", "the machine; empty where it is not known"),
@@ -39,6 +40,7 @@ FIELDS = (
     ("holders[].token", "integer or null", "its fencing token"),
     ("holders[].expires_in", "number or null", "seconds until its lease ends, unless renewed"),
     ("holders[].weight", "integer", "how many permits it has"),
+    ("holders[].participant", "string", "what a candidate of an election calls itself"),
 )
 
 

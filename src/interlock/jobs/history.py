@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
@@ -99,12 +98,16 @@ class History(NamedTuple):
 
 def packed(history: History) -> str:
     """A history as its register keeps it."""
+    import json  # here, so that programs without jobs need not load it
+
     runs = [{key: value for key, value in asdict(run).items() if value} for run in history.runs]
     return json.dumps({**history._asdict(), "runs": runs}, separators=(",", ":"))
 
 
 def unpacked(name: str, text: str | None) -> History:
     """Read it back; what makes no sense is forgotten, and so is what a newer version may add."""
+    import json
+
     try:
         told: Any = {} if text is None else json.loads(text)
         runs = tuple(_run(name, each) for each in told.get("runs", ()))

@@ -174,7 +174,7 @@ def test_a_reason_that_is_no_text_is_kept_all_the_same(file: LockFile) -> None:
 # --- clients that go while they wait -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mark", sorted(KIND_CODES.keys() - {"latch"}))
+@pytest.mark.parametrize("mark", sorted(KIND_CODES.keys() - {"latch", "barrier"}))
 def test_a_waiter_that_goes_hands_on_what_it_was_handed_as_what_it_is(
     file: LockFile, path: Path, mark: str
 ) -> None:

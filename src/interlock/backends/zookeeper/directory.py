@@ -76,7 +76,8 @@ class Tree(NamedTuple):
     def use_of(self, path: str) -> str | None:
         """As what a directory is in use."""
         children = self.listed[path]
-        if any(f"{path}/{each}" in self.parties for each in children):
+        own = path.rpartition("/")[2].startswith(RESERVED)  # where clients are named by UUIDs too
+        if not own and any(f"{path}/{each}" in self.parties for each in children):
             return "barrier"
         facts = [each for each in FACTS if each in children and self.is_fact(f"{path}/{each}")]
         return use_of([*facts, *filter(is_node, children)]) or self._permits(path)

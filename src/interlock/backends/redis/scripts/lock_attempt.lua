@@ -34,7 +34,7 @@ if call('EXISTS', lock, queue, tomb, courtesy) > 0 then
   if call('HEXISTS', lock, 'mode') == 1 then return {3, 'rwlock'} end
   local holder = call('HKEYS', lock)[1] or call('EXISTS', courtesy) == 1 and ''
   -- A number that begins with 0 keeps the lock for the next of ours.
-  if holder and string.find(holder, ':0%d+$') then holder = call('DEL', lock) == 0 end
+  if holder and string.find(holder, ':0%d0*$') then holder = call('DEL', lock) == 0 end
   -- Free, but others may have come before: the first one that still hears gets it.
   while not holder do
     local head = call('ZRANGE', queue, 0, 0)[1]

@@ -5,8 +5,10 @@
 -- returns {1, text, version}
 --         {0}                 there is none
 --
--- Changes nothing.
+-- Safe to repeat: it changes nothing.
 
-local text, version = redis.call('HGET', KEYS[1], 'text'), redis.call('HGET', KEYS[1], 'version')
+local register = KEYS[1]
+
+local text = redis.call('HGET', register, 'text')
 if not text then return {0} end
-return {1, text, version}
+return {1, text, redis.call('HGET', register, 'version')}

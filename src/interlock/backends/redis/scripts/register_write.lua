@@ -8,8 +8,10 @@
 -- returns {1}  it is written
 --         {0}  another version is there
 --
--- A repetition finds another version, and changes nothing.  A version is the server's clock in
--- microseconds, or one more than the last: a text that ended and was written anew has another.
+-- Safe to repeat: the second one finds another version, and changes nothing.
+--
+-- A version is the server's clock in microseconds, or one more than the last: a text that ended
+-- and was written anew has another.
 
 local register = KEYS[1]
 local text, version, keep_ms = ARGV[1], ARGV[2], ARGV[3]

@@ -20,9 +20,9 @@ class PolledOpening:
 
     #: The socket as it is by now, and for what it waits.
     sock: socket.socket | None = None
-    awaits = select.POLLIN
 
     def __init__(self, settings: RedisSettings, lookup: Lookup, at: float) -> None:
+        self.awaits = select.POLLIN  # not before: Windows has none
         self._settings, self._lookup = settings, lookup
         self._addresses = lookup.known(at)
         self._step: Callable[[], bool] = self._connect if self._addresses else self._seek
