@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import itertools
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
     from tests.support.postgres import PostgresServer
 
 _numbers = itertools.count(1)
+
+# What starts the tests may ignore signals, as nohup does, and programs that tests start would
+# inherit it.
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        _usual = signal.default_int_handler if _number == signal.SIGINT else signal.SIG_DFL
+        signal.signal(_number, _usual)
 
 
 def pytest_collection_finish() -> None:
