@@ -32,7 +32,7 @@ bench: .venv/ready servers ## how fast, beside others, in one run
 	$(bin)/python -m bench $(ARGS)
 
 interop: .venv/ready servers foreign ## beside Java, Go, Node and redis-py on the same locks
-	$(bin)/python -m pytest interop $(beside) --durations=5 $(ARGS)
+	$(bin)/python -m pytest interop -n 2 --dist worksteal --durations=5 $(ARGS)
 
 servers-all: .venv/ready servers ## the Redis suites on each server that can be had; takes long
 	@tools/servers-all $(ARGS)
