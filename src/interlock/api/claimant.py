@@ -93,7 +93,8 @@ class LoopHost(LockClaimant):
         self.wakes.wake_from_afar()
 
     def notice(self, history: History) -> None:
-        """Two programs that differ in a schedule run its ticks twice as often as either means."""
+        """Say what keeps ticks from running, or runs too many: a clock that is far ahead, and two
+        programs that differ in the schedule of one name.  Each is said once."""
         newest = max([history.before, *history.ticks]) / 1000
         if newest > self.wall() + AHEAD and not self._ahead:
             self._ahead = True

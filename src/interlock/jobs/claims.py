@@ -135,6 +135,8 @@ def take(
         if decision.claimed:
             hold.ensure()
             return Begun(decision.run, hold)
+    except GeneratorExit:
+        raise  # its driver is gone: nothing can be asked any more
     except BaseException:
         yield from claimant.release(hold)
         raise

@@ -50,7 +50,7 @@ class JobLoop:
 
     def __init__(self, job: Job, host: JobHost) -> None:
         self._job, self._host = job, host
-        self._schedule, self._silent, self._warned = job.schedule, False, ""
+        self._schedule, self._silent = job.schedule, False
 
     def steps(self) -> Steps[None]:
         """Run the job at its ticks until the host is stopping."""
